@@ -1,0 +1,124 @@
+package hour
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestPin(t *testing.T) {
+	now := at("2026-04-01T13:20:00Z")
+
+	type want struct {
+		hour   time.Time
+		source Source
+		err    error
+	}
+
+	cases := map[string]struct {
+		reason string
+		hint   Hint
+		now    time.Time
+		want   want
+	}{
+		"Scheduled": {
+			reason: "What was scheduled is worked on, however late the run starts.",
+			hint:   Hint{Scheduled: "2026-03-30T07:59:59Z"},
+			want:   want{hour: at("2026-03-30T07:00:00Z"), source: FromSchedule},
+		},
+		"ScheduledWestOfGreenwich": {
+			reason: "Kubernetes writes the zone of the CronJob; the hour is one of UTC.",
+			hint:   Hint{Scheduled: "2026-04-01T05:00:00-07:00"},
+			want:   want{hour: at("2026-04-01T12:00:00Z"), source: FromSchedule},
+		},
+		"ScheduledInAHalfHourZone": {
+			reason: "13:00 in a zone of half hours is not on the hour in UTC: convert first, truncate then.",
+			hint:   Hint{Scheduled: "2026-04-01T13:00:00+05:30"},
+			want:   want{hour: at("2026-04-01T07:00:00Z"), source: FromSchedule},
+		},
+		"ScheduledTwiceByWinterTime": {
+			reason: "The first 02:00 of that night is another hour of UTC than the second.",
+			hint:   Hint{Scheduled: "2025-10-26T02:00:00+02:00"},
+			want:   want{hour: at("2025-10-26T00:00:00Z"), source: FromSchedule},
+		},
+		"ScheduledBeforeJob": {
+			reason: "The documented variable is asked first.",
+			hint:   Hint{Scheduled: "2026-04-01T11:00:00Z", Job: "hourly-cronjob-29584140", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T11:00:00Z"), source: FromSchedule},
+		},
+		"JobName": {
+			reason: "The specification's example of BETTER-CJ-6.",
+			hint:   Hint{Job: "hourly-cronjob-29584140", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromJobName},
+		},
+		"JobNameAfterRubbish": {
+			reason: "A timestamp that does not parse is as good as none.",
+			hint:   Hint{Scheduled: "13 o'clock", Job: "hourly-cronjob-29584085", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T12:00:00Z"), source: FromJobName},
+		},
+		"JobOfAnother": {
+			reason: "Only the name of this CronJob counts, not one that begins with it.",
+			hint:   Hint{Job: "hourly-cronjob-b-29584080", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromClock},
+		},
+		"JobByHand": {
+			reason: "A Job made by hand has no minute in its name.",
+			hint:   Hint{Job: "hourly-cronjob-manual", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromClock},
+		},
+		"JobTooOld": {
+			reason: "Digits that mean a time more than seven days ago are no schedule.",
+			hint:   Hint{Job: "hourly-cronjob-29574059", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromClock},
+		},
+		"JobInTheFuture": {
+			reason: "A number that means a time to come is none a CronJob has given.",
+			hint:   Hint{Job: "hourly-cronjob-29584240", CronJob: "hourly-cronjob"},
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromClock},
+		},
+		"JobWithoutCronJob": {
+			reason: "Without the CronJob's name every name would fit.",
+			hint:   Hint{Job: "-29584140"},
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromClock},
+		},
+		"Nothing": {
+			reason: "A run by hand works on the current hour.",
+			want:   want{hour: at("2026-04-01T13:00:00Z"), source: FromClock},
+		},
+		"LittleAhead": {
+			reason: "Clocks differ: five minutes ahead are accepted.",
+			hint:   Hint{Scheduled: "2026-04-01T14:00:00Z"},
+			now:    at("2026-04-01T13:55:00Z"),
+			want:   want{hour: at("2026-04-01T14:00:00Z"), source: FromSchedule},
+		},
+		"TooFarAhead": {
+			reason: "An hour that has not begun is refused (design R14).",
+			hint:   Hint{Scheduled: "2026-04-01T14:00:00Z"},
+			now:    at("2026-04-01T13:54:59Z"),
+			want:   want{source: FromSchedule, err: ErrAhead},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.now.IsZero() {
+				tc.now = now
+			}
+
+			got, source, err := Pin(tc.hint, tc.now)
+			if diff := cmp.Diff(tc.want, want{got, source, err}, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s\nPin(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func at(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		panic(err)
+	}
+	return t.UTC()
+}
