@@ -1,0 +1,101 @@
+// Command harness makes a test cluster out of a bare machine and takes it down
+// again: PostgreSQL, a Kubernetes control plane, replayed OpenCost answers. It
+// listens on the loopback interface only, picks free ports, and touches no
+// cluster and no database that it has not started itself or been named.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+)
+
+// A command is one thing that the harness does.
+type command struct {
+	name    string
+	args    string // As the usage line shows them.
+	summary string // One line.
+	details string // What --help says beyond that.
+
+	// define registers the flags and returns what to do once they are parsed.
+	define func(*flag.FlagSet) func(context.Context, []string) error
+}
+
+// commands is filled in main, because help lists it.
+func commands() []command {
+	return []command{assetsCommand, postgresCommand}
+}
+
+// An exitCode is the code of a command that was run for the user; it has said
+// itself what went wrong.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
+
+func main() {
+	err := run(context.Background(), os.Args[1:])
+	var code exitCode
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp), errors.Is(err, process.ErrToldToStop):
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	default:
+		fmt.Fprintf(os.Stderr, "harness: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		usage(os.Stderr)
+		return exitCode(2)
+	}
+	if name := strings.TrimLeft(args[0], "-"); name == "help" || name == "h" {
+		usage(os.Stdout)
+		return nil
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(ctx, args[1:])
+		}
+	}
+	return fmt.Errorf("there is no command %q; harness --help lists them", args[0])
+}
+
+func (c command) run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.Usage = func() { c.usage(flags) }
+	do := c.define(flags)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return err
+	} else if err != nil {
+		return exitCode(2) // The flag package has said what is wrong.
+	}
+	if flags.NArg() > 0 && !strings.Contains(c.args, "--") {
+		return fmt.Errorf("%s takes no arguments, got %q; harness %s --help says more", c.name, flags.Args(), c.name)
+	}
+	return do(ctx, flags.Args())
+}
+
+func (c command) usage(flags *flag.FlagSet) {
+	fmt.Fprintf(flags.Output(), "usage: harness %s\n\n%s\n", strings.TrimSpace(c.name+" [flags] "+c.args), c.summary)
+	if c.details != "" {
+		fmt.Fprintf(flags.Output(), "\n%s\n", strings.TrimSpace(c.details))
+	}
+	fmt.Fprintln(flags.Output(), "\nflags:")
+	flags.PrintDefaults()
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "usage: harness COMMAND [flags]\n\nMakes a test cluster out of a bare machine and takes it down again.\n\ncommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, "\nharness COMMAND --help says more about one of them.\n")
+}

@@ -1,0 +1,181 @@
+// Package postgres runs a throw-away PostgreSQL server from the machine's own
+// binaries: on a free loopback port, in a temporary folder that goes when the
+// server goes. Everybody on this machine may connect, nobody from elsewhere.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+)
+
+const (
+	startTimeout   = time.Minute
+	stopGrace      = 20 * time.Second
+	attempts       = 5   // A free port may be taken before the server binds it.
+	maxConnections = 200 // Parallel test packages have pools of their own.
+	clientRules    = "host all all 127.0.0.1/32 trust\n"
+)
+
+// Options of a server.
+type Options struct {
+	// Fsync makes commits durable. A throw-away server only needs that when
+	// its speed is measured or its machine is switched off.
+	Fsync bool
+
+	// Progress is told what takes long; nil: nobody.
+	Progress io.Writer
+}
+
+// A Server is a running PostgreSQL.
+type Server struct {
+	Binaries Binaries
+	Port     int
+
+	dir     string
+	process *process.Process
+}
+
+// Start initialises a database cluster and serves it.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	binaries, err := Find(ctx, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	account, err := serverAccount()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "finops-postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder for PostgreSQL: %w", err)
+	}
+	s := &Server{Binaries: binaries, dir: dir}
+	if err := s.start(ctx, o, account); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// DSN names the maintenance database as the superuser.
+func (s *Server) DSN() string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.Port)
+}
+
+// Done is closed when the server has ended.
+func (s *Server) Done() <-chan struct{} { return s.process.Done() }
+
+// Ended explains an end that nobody asked for.
+func (s *Server) Ended() error { return s.process.Ended() }
+
+// Stop ends the server and removes its folder.
+func (s *Server) Stop() {
+	if s.process != nil {
+		s.process.Stop(stopGrace)
+	}
+	_ = os.RemoveAll(s.dir) // A folder under the temporary one is no harm.
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) start(ctx context.Context, o Options, account *syscall.Credential) error {
+	if account != nil {
+		if err := os.Chown(s.dir, int(account.Uid), int(account.Gid)); err != nil {
+			return fmt.Errorf("cannot hand folder %q to the server's user: %w", s.dir, err)
+		}
+	}
+	if err := s.initialise(ctx, account); err != nil {
+		return err
+	}
+	var err error
+	for range attempts {
+		if err = s.serve(ctx, o, account); !errors.Is(err, errPortTaken) {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Server) initialise(ctx context.Context, account *syscall.Credential) error {
+	cmd := exec.CommandContext(ctx, s.Binaries.Path("initdb"), "--pgdata="+s.data(), "--username=postgres",
+		"--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account, Pdeathsig: syscall.SIGTERM}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot initialise PostgreSQL with %s: %w\n%s", cmd.Path, err, out)
+	}
+	if err := os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(clientRules), 0o600); err != nil {
+		return fmt.Errorf("cannot limit PostgreSQL to this machine: %w", err)
+	}
+	return nil
+}
+
+var errPortTaken = errors.New("the port was taken before PostgreSQL could bind it")
+
+func (s *Server) serve(ctx context.Context, o Options, account *syscall.Credential) error {
+	ports, err := process.FreePorts(1)
+	if err != nil {
+		return err
+	}
+	s.Port = ports[0]
+	s.process, err = process.Start(process.Spec{
+		Name: "postgres", Path: s.Binaries.Path("postgres"), Args: s.arguments(o.Fsync),
+		Dir: s.dir, LogDir: s.dir, User: account,
+		StopSignal: syscall.SIGINT, // PostgreSQL's fast shutdown: it does not wait for clients to leave.
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err = process.WaitFor(ctx, "PostgreSQL to accept connections", s.ready, s.process)
+	if err != nil && strings.Contains(process.Tail(s.process.Log(), 20), "could not bind") {
+		return errPortTaken
+	}
+	return err
+}
+
+func (s *Server) arguments(fsync bool) []string {
+	settings := []string{
+		"listen_addresses=127.0.0.1",
+		"unix_socket_directories=", // No socket: its path has a length limit that temporary folders can pass.
+		"max_connections=" + strconv.Itoa(maxConnections),
+		"timezone=UTC", "log_timezone=UTC",
+	}
+	if !fsync {
+		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off")
+	}
+	args := []string{"-D", s.data(), "-p", strconv.Itoa(s.Port)}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	return args
+}
+
+// ready reads what pg_ctl reads: line 1 of the server's own file is its process
+// id, line 8 its state.
+func (s *Server) ready(context.Context) error {
+	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) < 8 || lines[0] != strconv.Itoa(s.process.PID()) || strings.TrimSpace(lines[7]) != "ready" {
+		return errors.New("it is still starting")
+	}
+	return nil
+}
