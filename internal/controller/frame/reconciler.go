@@ -83,4 +83,3 @@ func jitter(mg resource.Managed, d time.Duration) time.Duration {
 	share := float64(h)/float64(1<<32)*2 - 1 // In [-1, 1).
 	return d + time.Duration(float64(d)*pollJitter*share)
 }
-

@@ -1,0 +1,61 @@
+# Everything a developer or CI runs. `make help` lists it.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+export GOFLAGS     ?= -buildvcs=false
+export GOTOOLCHAIN ?= local
+export GOWORK      := off
+
+CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/provider-finops
+OUTPUT  := _output
+HARNESS := $(OUTPUT)/harness
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: harness
+harness: ## Build the program that starts and stops test clusters.
+	@go build -C cluster -o $(CURDIR)/$(HARNESS) ./cmd/harness
+
+.PHONY: build
+build: ## Build the provider into _output.
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o $(OUTPUT)/provider-finops ./cmd/provider
+
+.PHONY: demo
+demo: harness ## Run the whole product once, from nothing to a bill (KEEP=1 leaves it running).
+	@$(HARNESS) demo $(if $(KEEP),--keep)
+
+.PHONY: generate
+generate: ## Regenerate what is generated: deepcopy and CRDs.
+	go generate ./apis
+
+.PHONY: verify
+verify: generate ## Regenerate and fail if anything differs from what is committed; check module files.
+	@test -z "$$(git status --porcelain -- apis package/crds)" || { git --no-pager diff -- apis package/crds; git status --porcelain -- apis package/crds; echo "generated files are out of date: run 'make generate' and commit"; exit 1; }
+	@for m in . cluster; do (cd $$m && go mod tidy -diff && go mod verify >/dev/null); done
+
+.PHONY: lint
+lint: harness ## Lint all code, with the import rules of the design.
+	@linter="$$($(HARNESS) linter)"; \
+	for m in . cluster; do (cd $$m && "$$linter" run --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: test
+test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories.
+	@$(HARNESS) with --assets --postgres -- go test ./...
+	@go test -C cluster ./...
+	@$(HARNESS) e2e
+
+.PHONY: test-fast
+test-fast: ## Run the tests that need no server, for the inner loop.
+	go test ./internal/finops/... ./internal/clients/opencost/...
+
+.PHONY: e2e
+e2e: harness ## Run the kuttl stories (SUITE=name runs one).
+	@$(HARNESS) e2e $(if $(SUITE),--suite $(SUITE))
+
+.PHONY: clean
+clean: ## Remove what was built here (the cache outside the repository stays).
+	rm -rf $(OUTPUT)
