@@ -1,0 +1,142 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// defaultMaxConns bounds the pool unless the DSN says pool_max_conns. The
+	// controllers and jobs send few statements; many pods share one server.
+	defaultMaxConns = 4
+
+	// pingAfterIdle is how long a connection may rest before it is asked
+	// whether it is alive when it is next used. Statements that follow each
+	// other closely pay nothing; a connection that the server has closed in
+	// the meantime is replaced instead of failing the next statement.
+	pingAfterIdle = 50 * time.Millisecond
+
+	pingTimeout     = 5 * time.Second
+	connectTimeout  = 10 * time.Second
+	maxConnIdleTime = 5 * time.Minute
+)
+
+// Config says which database is used, and how.
+type Config struct {
+	// DSN is the connection string as the user gave it: a postgres:// or
+	// postgresql:// URL, or key=value pairs. It is a secret.
+	DSN string
+
+	// Schema is the PostgreSQL schema that holds everything (FINOPS_DB_SCHEMA,
+	// OPEN-DB-1). It is created if missing. Empty means the connection's own
+	// search path.
+	Schema string
+
+	// MigrationDir replaces the embedded migrations (FINOPS_MIGRATION_DIR).
+	MigrationDir string
+
+	// Application is what pg_stat_activity shows unless the DSN names one.
+	// Empty means provider-finops.
+	Application string
+
+	// Tracer, if set, sees every statement.
+	Tracer pgx.QueryTracer
+
+	// OnMigrated, if set, is told about an upgrade of the schema that this
+	// process carried out. From is 0 for an empty database.
+	OnMigrated func(from, to uint)
+}
+
+// Open connects, upgrades the schema if it is older than the binary, and
+// returns a pool. What it may take is bounded by ctx. No error it returns
+// shows a password.
+func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
+	pool, err := NewPool(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := Migrate(ctx, pool, cfg); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
+// NewPool returns a pool that connects when it is first used, for those who
+// have other work to do while the database is away. Call Migrate before
+// anything else.
+func NewPool(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
+	config, err := parse(cfg)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, redacted(fmt.Errorf("cannot set up the connection pool: %w", err), config.ConnConfig.Password)
+	}
+	return pool, nil
+}
+
+func parse(cfg Config) (*pgxpool.Config, error) {
+	config, err := parseDSN(cfg.DSN)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConnIdleTime = maxConnIdleTime
+	config.PingTimeout = pingTimeout
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
+		return p.IdleDuration > pingAfterIdle
+	}
+	config.AfterConnect = readInUTC
+
+	conn := config.ConnConfig
+	conn.Tracer = cfg.Tracer
+	if conn.ConnectTimeout == 0 {
+		conn.ConnectTimeout = connectTimeout
+	}
+	if conn.RuntimeParams["application_name"] == "" {
+		conn.RuntimeParams["application_name"] = "provider-finops"
+		if cfg.Application != "" {
+			conn.RuntimeParams["application_name"] = cfg.Application
+		}
+	}
+	if cfg.Schema != "" {
+		if err := checkSchemaName(cfg.Schema); err != nil {
+			return nil, err
+		}
+		conn.RuntimeParams["search_path"] = pgx.Identifier{cfg.Schema}.Sanitize()
+	}
+	return config, nil
+}
+
+// readInUTC makes instants come back in UTC, wherever the process runs.
+func readInUTC(_ context.Context, conn *pgx.Conn) error {
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name:  "timestamptz",
+		OID:   pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+	return nil
+}
+
+// checkSchemaName refuses what PostgreSQL would cut short, without a word, or
+// keep for itself.
+func checkSchemaName(name string) error {
+	const longest = 63 // NAMEDATALEN - 1
+	switch {
+	case len(name) > longest:
+		return fmt.Errorf("cannot use schema %q: the name is longer than %d bytes", name, longest)
+	case strings.HasPrefix(name, "pg_") || name == "information_schema":
+		return fmt.Errorf("cannot use schema %q: PostgreSQL keeps that name for itself", name)
+	case strings.ContainsRune(name, 0):
+		return errors.New("cannot use a schema whose name holds a NUL byte")
+	}
+	return nil
+}

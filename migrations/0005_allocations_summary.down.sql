@@ -1,0 +1,1 @@
+DROP MATERIALIZED VIEW mv_provider_allocations_summary;

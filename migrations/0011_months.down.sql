@@ -1,0 +1,2 @@
+DROP FUNCTION finops_ensure_months(TIMESTAMPTZ, TIMESTAMPTZ);
+DROP FUNCTION finops_is_partition(NAME, NAME, NAME);
