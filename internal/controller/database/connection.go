@@ -1,0 +1,127 @@
+// Package database keeps the controllers' way to PostgreSQL: it upgrades the
+// schema as soon as the server can be reached, makes the months ahead, and says
+// meanwhile why nothing can be stored. Gates and endings go on without it; what
+// the controllers record catches up when it is back.
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+)
+
+const (
+	// retryAtMost bounds how long a database that is back goes unnoticed.
+	retryAtMost = 30 * time.Second
+
+	// upgradeTimeout bounds one attempt to upgrade the schema.
+	upgradeTimeout = 2 * time.Minute
+
+	// monthsEvery is how often the months ahead are made, and monthsAhead how
+	// many there are to be beside the current one (design R11).
+	monthsEvery = 24 * time.Hour
+	monthsAhead = 2
+)
+
+// errStarting stands until the first attempt has ended.
+var errStarting = errors.New("cannot use the database yet: the connection is being set up")
+
+// A Connection is a pool whose schema is known to be this binary's.
+type Connection struct {
+	pool   *pgxpool.Pool
+	config postgres.Config
+	clock  clock.PassiveClock
+	log    logging.Logger
+
+	mu    sync.RWMutex
+	err   error         // Why the pool cannot be used; nil once it can.
+	ready chan struct{} // Closed when it can.
+}
+
+// New returns a connection that Start brings up. It does not connect, so it
+// fails only for a configuration that can never work.
+func New(ctx context.Context, cfg postgres.Config, c clock.PassiveClock, log logging.Logger) (*Connection, error) {
+	pool, err := postgres.NewPool(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{pool: pool, config: cfg, clock: c, log: log, err: errStarting, ready: make(chan struct{})}, nil
+}
+
+// Pool returns the pool, or an error that says why it cannot be used.
+func (c *Connection) Pool() (*pgxpool.Pool, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.pool, nil
+}
+
+// Ready is closed when the pool can be used.
+func (c *Connection) Ready() <-chan struct{} { return c.ready }
+
+// Start upgrades the schema, trying until it succeeds, and then keeps the
+// months ahead. It ends with its context.
+func (c *Connection) Start(ctx context.Context) error {
+	defer c.pool.Close()
+	if err := c.upgrade(ctx); err != nil {
+		return nil //nolint:nilerr // The context has ended, which is how this is stopped.
+	}
+	wait.UntilWithContext(ctx, c.makeMonths, monthsEvery)
+	return nil
+}
+
+// NeedLeaderElection is false: the upgrade has a lock of its own, and a replica
+// that stands by is to find the schema ready.
+func (c *Connection) NeedLeaderElection() bool { return false }
+
+func (c *Connection) upgrade(ctx context.Context) error {
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Cap: retryAtMost, Steps: 10}
+	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		attempt, cancel := context.WithTimeout(ctx, upgradeTimeout)
+		defer cancel()
+		err := postgres.Migrate(attempt, c.pool, c.config)
+		c.set(err)
+		return err == nil, nil
+	})
+}
+
+func (c *Connection) set(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		err = fmt.Errorf("cannot use the database: %w", err)
+		if err.Error() != c.err.Error() { // The same once, not every half minute.
+			c.log.Info("trying the database again", "error", err.Error())
+		}
+		c.err = err
+		return
+	}
+	c.err = nil
+	c.log.Info("the database is ready")
+	close(c.ready)
+}
+
+// makeMonths is harmless to miss for weeks, so a failure only waits for the
+// next day or, for the jobs, for the run that needs the month.
+func (c *Connection) makeMonths(ctx context.Context) {
+	now := c.clock.Now()
+	made, err := postgres.EnsureMonths(ctx, c.pool, now, now.AddDate(0, monthsAhead, 0))
+	if err != nil {
+		c.log.Info("cannot make the months ahead", "error", err.Error())
+		return
+	}
+	if made > 0 {
+		c.log.Info("made partitions for the months ahead", "made", made)
+	}
+}
