@@ -29,7 +29,7 @@ type command struct {
 
 // commands is filled in main, because help lists it.
 func commands() []command {
-	return []command{assetsCommand, postgresCommand}
+	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand}
 }
 
 // An exitCode is the code of a command that was run for the user; it has said
@@ -39,6 +39,7 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
 
 func main() {
+	process.EndWithGoRun()
 	err := run(context.Background(), os.Args[1:])
 	var code exitCode
 	switch {

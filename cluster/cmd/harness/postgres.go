@@ -13,14 +13,14 @@ import (
 var postgresCommand = command{
 	name:    "postgres",
 	summary: "Run a throw-away PostgreSQL server and print its DSN.",
-	details: `The server lives until stdin, if that is a pipe, is closed, or until SIGINT or
-SIGTERM. Then it is stopped and its data removed.`,
+	details: lifetimeText + `
+Then the server is stopped and its data removed.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
-		fsync := flags.Bool("fsync", false, "make commits durable, as a server of consequence would; off, it is faster")
+		options := definePostgres(flags)
 		return func(ctx context.Context, _ []string) error {
 			ctx, cancel := process.Lifetime(ctx, os.Stdin)
 			defer cancel()
-			server, err := postgres.Start(ctx, postgres.Options{Fsync: *fsync, Progress: os.Stderr})
+			server, err := postgres.Start(ctx, options())
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,181 @@
+// Package testbed puts the parts of a test cluster together: the programs,
+// PostgreSQL, a control plane and replayed OpenCost answers. It starts what is
+// asked for, says in environment variables where it is, and takes it down.
+//
+// Something of the user's is taken instead only if it is named for this
+// purpose, because tests migrate databases down and elect price books: an
+// ambient KUBECONFIG or connection string is never looked at.
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/controlplane"
+	"github.com/provider-finops/provider-finops/cluster/postgres"
+	"github.com/provider-finops/provider-finops/cluster/replay"
+	"github.com/provider-finops/provider-finops/cluster/toolbox"
+)
+
+// The variables that name a part, for the user to set and for tests to read.
+const (
+	PostgresVariable   = "FINOPS_TEST_POSTGRES"   // DSN of a superuser.
+	KubeconfigVariable = "FINOPS_TEST_KUBECONFIG" // File with an administrator's credentials.
+	OpenCostVariable   = "FINOPS_TEST_OPENCOST"   // Base URL.
+)
+
+// Parts says what is wanted.
+type Parts struct {
+	Programs     []string // Of the toolbox; see the sets there.
+	Postgres     *postgres.Options
+	ControlPlane bool
+	Replay       *replay.Options
+
+	Logs string // Folder for the control plane's logs; empty: they go when it goes.
+}
+
+// A Testbed is what was asked for, running. What was not is empty.
+type Testbed struct {
+	Tools      toolbox.Toolbox
+	Kubeconfig string
+	DSN        string
+	OpenCost   string // Base URL of the replayer.
+
+	postgres     *postgres.Server
+	controlPlane *controlplane.ControlPlane
+	replay       *replay.Server
+}
+
+// Start finds the programs first, and then brings up everything at once.
+func Start(ctx context.Context, root string, parts Parts, progress io.Writer) (*Testbed, error) {
+	began := time.Now()
+	b := &Testbed{
+		DSN:        os.Getenv(PostgresVariable),
+		Kubeconfig: os.Getenv(KubeconfigVariable),
+	}
+	if parts.ControlPlane && b.Kubeconfig == "" {
+		parts.Programs = append(parts.Programs, toolbox.ControlPlane...)
+	}
+	if len(parts.Programs) > 0 {
+		var err error
+		if b.Tools, err = toolbox.Open(ctx, root, progress, parts.Programs...); err != nil {
+			return nil, err
+		}
+	}
+	if err := atOnce(
+		func() error { return b.startPostgres(ctx, parts) },
+		func() error { return b.startControlPlane(ctx, parts) },
+		func() error { return b.startReplay(parts) },
+	); err != nil {
+		b.Stop()
+		return nil, err
+	}
+	fmt.Fprintf(progress, "test cluster ready after %s\n", time.Since(began).Round(time.Millisecond))
+	return b, nil
+}
+
+// Environment is what a program needs to find the parts.
+func (b *Testbed) Environment() []string {
+	var env []string
+	set := func(variable, value string) {
+		if value != "" {
+			env = append(env, variable+"="+value)
+		}
+	}
+	set(toolbox.AssetsVariable, b.Tools.Dir)
+	set(PostgresVariable, b.DSN)
+	set(KubeconfigVariable, b.Kubeconfig)
+	set("KUBECONFIG", b.Kubeconfig)
+	set(OpenCostVariable, b.OpenCost)
+	return env
+}
+
+// Wait returns when the context ends, with nil, or when a part does.
+func (b *Testbed) Wait(ctx context.Context) error {
+	var postgresDone, controlPlaneDone <-chan struct{}
+	var replayFailed <-chan error
+	if b.postgres != nil {
+		postgresDone = b.postgres.Done()
+	}
+	if b.controlPlane != nil {
+		controlPlaneDone = b.controlPlane.Done()
+	}
+	if b.replay != nil {
+		replayFailed = b.replay.Failed()
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-postgresDone:
+		return b.postgres.Ended()
+	case <-controlPlaneDone:
+		return b.controlPlane.Ended()
+	case err := <-replayFailed:
+		return err
+	}
+}
+
+// Stop takes down what Start has brought up, and leaves the user's alone.
+func (b *Testbed) Stop() {
+	var stops sync.WaitGroup
+	if b.replay != nil {
+		stops.Go(b.replay.Stop)
+	}
+	if b.controlPlane != nil {
+		stops.Go(b.controlPlane.Stop)
+	}
+	if b.postgres != nil {
+		stops.Go(b.postgres.Stop)
+	}
+	stops.Wait()
+}
+
+func (b *Testbed) startPostgres(ctx context.Context, parts Parts) (err error) {
+	if parts.Postgres == nil || b.DSN != "" {
+		return nil
+	}
+	if b.postgres, err = postgres.Start(ctx, *parts.Postgres); err == nil {
+		b.DSN = b.postgres.DSN()
+	}
+	return err
+}
+
+func (b *Testbed) startControlPlane(ctx context.Context, parts Parts) (err error) {
+	if !parts.ControlPlane || b.Kubeconfig != "" {
+		return nil
+	}
+	if b.controlPlane, err = controlplane.Start(ctx, b.Tools, parts.Logs); err == nil {
+		b.Kubeconfig = b.controlPlane.Kubeconfig()
+	}
+	return err
+}
+
+func (b *Testbed) startReplay(parts Parts) error {
+	if parts.Replay == nil {
+		return nil
+	}
+	handler, err := replay.New(*parts.Replay)
+	if err != nil {
+		return err
+	}
+	if b.replay, err = replay.Serve("127.0.0.1:0", handler); err == nil {
+		b.OpenCost = b.replay.URL
+	}
+	return err
+}
+
+// atOnce runs all functions side by side and joins their errors.
+func atOnce(functions ...func() error) error {
+	failed := make([]error, len(functions))
+	var running sync.WaitGroup
+	for i, f := range functions {
+		running.Go(func() { failed[i] = f() })
+	}
+	running.Wait()
+	return errors.Join(failed...)
+}
