@@ -1,0 +1,214 @@
+package opencost
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A decoder reads one answer. The tokens come from a decoder that is strict by
+// itself: it refuses names that occur twice in an object, text that is not
+// UTF-8, and an end of input anywhere but after the whole document. (That of
+// the standard library's first generation lets all three pass.)
+type decoder struct {
+	*jsontext.Decoder
+	query Query
+	each  func(Allocation) bool
+
+	stopped bool // The reader has seen enough.
+}
+
+// decode reads an answer and hands each of its items over. It returns nil only
+// for a whole answer, or if each said that it wants no more.
+func decode(b *body, q Query, each func(Allocation) bool) *AnswerError {
+	d := &decoder{Decoder: jsontext.NewDecoder(b), query: q, each: each}
+	b.consumed = d.InputOffset
+
+	err := d.answer()
+	if err == nil || d.stopped {
+		return nil
+	}
+	if b.err != nil {
+		// Whatever the decoder made of it, this is why it got no further.
+		err = b.err
+	}
+
+	if refused := (*AnswerError)(nil); errors.As(err, &refused) {
+		refused.Offset = d.InputOffset()
+		return refused
+	}
+	return &AnswerError{Kind: ErrBroken, Detail: reason(err), Offset: d.InputOffset(), Cause: b.err}
+}
+
+// answer reads the envelope. Its members may come in any order, so the code is
+// looked at when it comes and missed only at the end.
+func (d *decoder) answer() error {
+	if err := d.enter('{', "the answer"); err != nil {
+		return err
+	}
+
+	var hasCode, hasData bool
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+
+		switch name.String() {
+		case "code":
+			hasCode = true
+			err = d.code()
+		case "data":
+			hasData = true
+			err = d.data()
+		default:
+			err = d.SkipValue()
+		}
+		if err != nil || d.stopped {
+			return err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+
+	switch _, err := d.ReadToken(); {
+	case err == nil:
+		return errors.New("something follows the document")
+	case err != io.EOF: //nolint:errorlint // Only io.EOF itself is a clean end.
+		return fmt.Errorf("something follows the document: %w", err)
+	case !hasCode:
+		return &AnswerError{Kind: ErrCode, Detail: "it has no code"}
+	case !hasData:
+		return &AnswerError{Kind: ErrShape, Detail: "it has no data"}
+	}
+	return nil
+}
+
+func (d *decoder) code() error {
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	if code := string(value); code != fmt.Sprint(http.StatusOK) {
+		return &AnswerError{Kind: ErrCode, Detail: "code " + abbreviate(code)}
+	}
+	return nil
+}
+
+// data reads the sets. OpenCost says "nothing" in four ways: null, no set, a set
+// that is null and a set without items.
+func (d *decoder) data() error {
+	if d.PeekKind() == 'n' {
+		return d.SkipValue()
+	}
+	if err := d.enter('[', "data"); err != nil {
+		return err
+	}
+
+	for sets := 0; d.PeekKind() != ']'; sets++ {
+		if sets > 0 && d.PeekKind() != 0 {
+			return &AnswerError{Kind: ErrShape, Detail: "it has more than one set"}
+		}
+		if err := d.set(); err != nil || d.stopped {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+func (d *decoder) set() error {
+	if d.PeekKind() == 'n' {
+		return d.SkipValue()
+	}
+	if err := d.enter('{', "a set"); err != nil {
+		return err
+	}
+
+	for d.PeekKind() != '}' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+
+		var item item
+		name := key.String()
+		if err := json.UnmarshalDecode(d.Decoder, &item); err != nil {
+			return atItem(name, err)
+		}
+		allocation, err := item.allocation(name, d.query)
+		if err != nil {
+			return err
+		}
+		if !d.each(allocation) {
+			d.stopped = true
+			return nil
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// enter reads the opening of an object or array.
+func (d *decoder) enter(kind jsontext.Kind, what string) error {
+	switch got := d.PeekKind(); got {
+	case kind:
+		_, err := d.ReadToken()
+		return err
+	case 0:
+		_, err := d.ReadToken() // Says why there is nothing to peek at.
+		if err == io.EOF {      //nolint:errorlint // As above.
+			return errors.New("it is empty")
+		}
+		return err
+	default:
+		return &AnswerError{Kind: ErrShape, Detail: fmt.Sprintf("%s begins with %s", what, got)}
+	}
+}
+
+// atItem tells a value of the wrong type, which the item's own error describes,
+// from text that is no JSON.
+func atItem(name string, err error) error {
+	semantic := (*json.SemanticError)(nil)
+	if !errors.As(err, &semantic) {
+		return err
+	}
+	field := semantic.JSONPointer.LastToken()
+	if field == name {
+		field = "item"
+	}
+	return &AnswerError{Kind: ErrItem, Detail: fmt.Sprintf("item %q: %s: %s", abbreviate(name), field, reason(semantic.Err, semantic))}
+}
+
+// reason is the innermost text of the first error there is, without the package
+// that found it.
+func reason(errs ...error) string {
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if syntactic := (*jsontext.SyntacticError)(nil); errors.As(err, &syntactic) && syntactic.Err != nil {
+			err = syntactic.Err
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return "it is cut off"
+		}
+		return abbreviate(err.Error())
+	}
+	return ""
+}
+
+// abbreviate keeps a hostile text out of a message.
+func abbreviate(text string) string {
+	const limit = 200
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
