@@ -1,0 +1,197 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// A Kind is what becomes of a Subscription.
+type Kind int
+
+const (
+	// Held: a gate objects. If the Subscription is active it stays so and is
+	// billed.
+	Held Kind = iota
+
+	// Billed: every gate passes.
+	Billed
+
+	// Ended: it ends with this decision.
+	Ended
+
+	// Resting: it ended earlier. Nothing is tested any more and nothing changes.
+	Resting
+
+	// WindingDown: it was deleted, and waits for the last charges.
+	WindingDown
+)
+
+// blocked opens the message of a wind-down that waits.
+const (
+	blocked     = "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges"
+	noCollector = "; no SubscriptionChargeCollection CostJob exists"
+
+	replacedMessage = "offering was replaced; recorded terms apply"
+)
+
+// A Decision is what one look at a Subscription comes to.
+type Decision struct {
+	Kind Kind
+
+	// Reason and Message say what the first objection is (Held), why it is
+	// billed (Billed), or the cause of the end (Ended, WindingDown).
+	Reason  Reason
+	Message string
+
+	// Waiting is what a wind-down waits for.
+	Waiting string
+
+	// What has to be stored with the decision; nil or empty where nothing new
+	// was decided. None of it can be taken back.
+	ActivatedAt   *time.Time
+	DeactivatedAt *time.Time
+	Root          string
+
+	// Replaced says that the Offering is another than the one that was sold, and
+	// that the terms recorded then go on.
+	Replaced bool
+
+	// Loop is the loop of parents that keeps the Subscription from ever being
+	// activated.
+	Loop []ref.Key
+
+	// Rootless says why an active Subscription belongs to no family.
+	Rootless error
+
+	// Retry says what could not be read, if that could have changed the
+	// decision.
+	Retry error
+}
+
+// Final reports whether the decision writes something that cannot be taken back
+// because of what was read about other objects. Such a decision is stored only
+// if it is the same when everything is read from the server itself. That a
+// Subscription was deleted is known from the object, and never changes.
+func (d Decision) Final() bool {
+	return d.Kind == Ended || d.ActivatedAt != nil || d.Root != ""
+}
+
+// Decide says what becomes of a Subscription.
+func Decide(in Input) Decision {
+	now := in.Now.UTC().Truncate(time.Second)
+	switch {
+	case in.Self.Deleting:
+		return windDown(in, now)
+	case in.Self.DeactivatedAt != nil:
+		return Decision{Kind: Resting}
+	case in.Self.Active():
+		return goOn(in, now)
+	default:
+		return start(in, now)
+	}
+}
+
+// start tests whether a Subscription can be activated.
+func start(in Input, now time.Time) Decision {
+	objection, err := Activation.First(in)
+	d := Decision{Root: stamp(in)}
+	if !objection.Passes() {
+		d.Kind, d.Reason, d.Message, d.Retry = Held, objection.Reason, objection.Message, err
+		d.Loop = loop(in, objection)
+		return d
+	}
+	d.Kind, d.Reason, d.ActivatedAt = Billed, ActivationSucceeded, &now
+	return d
+}
+
+// goOn tests whether an active Subscription has to end. The three causes are
+// tested whatever an earlier gate says, so that an Offering which is not ready
+// does not keep a Subscription alive, and billed, for ever (BETTER-SUB-2).
+func goOn(in Input, now time.Time) Decision {
+	d := Decision{Root: stamp(in), Replaced: replacement(in)}
+
+	end, unknown := Endings.Any(in)
+	if !end.Passes() {
+		d.Kind, d.Reason, d.Message, d.DeactivatedAt = Ended, end.Reason, end.Message, notBefore(now, in.Self.ActivatedAt)
+		return d
+	}
+	d.Retry = unknown
+	if _, err := in.root(); err != nil {
+		d.Rootless, d.Retry = err, err
+	}
+
+	objection, err := Activation.First(in)
+	if !objection.Passes() {
+		d.Kind, d.Reason, d.Message = Held, objection.Reason, objection.Message
+		d.Loop = loop(in, objection)
+		if err != nil {
+			d.Retry = err
+		}
+		return d
+	}
+
+	d.Kind, d.Reason = Billed, ActivationSucceeded
+	if orphan, err := orphaned(in); err == nil && orphan {
+		d.Reason, d.Message = Orphaned, "parent subscription "+in.Self.Parent.String()+" has ended; the subscription goes on without it"
+	}
+	if d.Replaced {
+		d.Message = replacedMessage
+	}
+	return d
+}
+
+// windDown deactivates what was deleted, whether it was ever activated or not
+// (OPEN-SUB-11), unless it ended earlier.
+func windDown(in Input, now time.Time) Decision {
+	d := Decision{Kind: WindingDown, Reason: MarkedForDeletion, Message: "the subscription was deleted", Waiting: blocked}
+	if in.NoCollector {
+		d.Waiting += noCollector
+	}
+	if in.Self.DeactivatedAt == nil {
+		d.DeactivatedAt = notBefore(now, in.Self.ActivatedAt)
+	}
+	return d
+}
+
+// stamp is the root to be written. A Subscription that waits is stamped when
+// its chain of ancestors is complete, which is after the parent gate; an active
+// one whenever its root can be found.
+func stamp(in Input) string {
+	if in.Self.Root != "" {
+		return ""
+	}
+	root, err := in.root()
+	if err != nil {
+		return ""
+	}
+	if before, _ := (Chain{offeringReady, parentReady}).First(in); !before.Passes() && !in.Self.Active() {
+		return ""
+	}
+	return root
+}
+
+func replacement(in Input) bool {
+	current, err := in.Offering.Get()
+	if err != nil || current == nil {
+		return false
+	}
+	recorded, err := in.replaced(*current)
+	return err == nil && recorded != nil
+}
+
+func loop(in Input, objection Verdict) []ref.Key {
+	if objection.Reason != ParentSubscriptionNotReady {
+		return nil
+	}
+	return in.ParentLoop
+}
+
+// notBefore keeps a clock that was set back from ending a Subscription before
+// it began.
+func notBefore(now time.Time, start *time.Time) *time.Time {
+	if start != nil && start.After(now) {
+		now = *start
+	}
+	return &now
+}

@@ -1,0 +1,148 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/provider-finops/provider-finops/internal/finops/family"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// Input is everything that is decided from.
+type Input struct {
+	// Now is business time. It is used in whole seconds, as it is stored
+	// (OPEN-SUB-2).
+	Now time.Time
+
+	Self Subscription
+
+	Offering Read[Offering]
+
+	// Recorded are the terms that were recorded for the Subscription, gone if
+	// there are none (BETTER-OFF-5).
+	Recorded Read[Recorded]
+
+	// Parent counts only if Self names one.
+	Parent Read[Parent]
+
+	// ParentLoop is the loop that the parents run into, if one was found. It
+	// only completes a message (BETTER-SUB-3).
+	ParentLoop []ref.Key
+
+	// Root is the uid of the root ancestor. It counts only while Self carries no
+	// stamp, and fails if there is no root to be found.
+	Root Read[string]
+
+	// Family counts only if there are requirements. It is the family under the
+	// root.
+	Family Read[family.Family]
+
+	// Target counts only if Self names one.
+	Target Read[Existing]
+
+	// NoCollector says that it is proved that nothing releases deleted
+	// Subscriptions in this cluster (BETTER-SUB-11).
+	NoCollector bool
+}
+
+// Existing is all there is to know of an object whose existence is enough.
+type Existing struct{}
+
+// A Subscription is the one that is decided about.
+type Subscription struct {
+	UID string
+	Key ref.Key
+
+	// Offering is what it is bound to.
+	Offering ref.Key
+
+	// Parent is nil if it names none.
+	Parent *ref.Key
+
+	// OnParentEnd is its own policy, nil if it has no lifecycle block. In a block
+	// that does not say, the policy is Deactivate.
+	OnParentEnd *Policy
+
+	// Target is nil if it names none.
+	Target *Target
+
+	// Deleting says that it has been deleted.
+	Deleting bool
+
+	// What has been decided earlier; none of it is ever undone.
+	ActivatedAt   *time.Time
+	DeactivatedAt *time.Time
+	Root          string
+}
+
+// Active tells whether the Subscription is being billed. Readiness plays no
+// part.
+func (s Subscription) Active() bool { return s.ActivatedAt != nil && s.DeactivatedAt == nil }
+
+// Member is the Subscription as its family sees it.
+func (s Subscription) Member() family.Member {
+	m := family.Member{UID: s.UID, Key: s.Key, Root: s.Root, Offering: s.Offering, Active: s.Active()}
+	if s.Parent != nil {
+		m.Parent = *s.Parent
+	}
+	return m
+}
+
+// Terms are what an Offering says about the life of its Subscriptions.
+type Terms struct {
+	Requires []ref.Key
+
+	// OnParentEnd is nil if the Offering does not say.
+	OnParentEnd *Policy
+}
+
+// An Offering as it is now.
+type Offering struct {
+	UID       string
+	CreatedAt time.Time
+	Ready     bool
+
+	// SpecHash tells specs apart.
+	SpecHash string
+
+	Terms Terms
+}
+
+// Recorded are the terms of the Offering that the Subscription was last
+// recorded with.
+type Recorded struct {
+	OfferingUID string
+	SpecHash    string
+	Terms       Terms
+}
+
+// A Parent is the Subscription named as parent.
+type Parent struct {
+	Ready       bool
+	Deactivated bool
+}
+
+// A Target is what a Subscription pays for. Namespace is empty for kinds
+// without one, and only for those.
+type Target struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+}
+
+// String returns the kind and name of the target.
+func (t Target) String() string {
+	if t.Namespace == "" {
+		return t.Kind + " " + t.Name
+	}
+	return fmt.Sprintf("%s %s/%s", t.Kind, t.Namespace, t.Name)
+}
+
+// An UnknownKindError is what reading a target fails with if the API server,
+// asked anew, knows no such kind. The caller makes it.
+type UnknownKindError struct{ Target Target }
+
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("the cluster has no kind %s in %s", e.Target.Kind, e.Target.APIVersion)
+}

@@ -1,0 +1,90 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Policy says what becomes of an active Subscription whose parent ends.
+type Policy string
+
+// The policies, as the API spells them.
+const (
+	Deactivate Policy = "Deactivate"
+	Orphan     Policy = "Orphan"
+)
+
+var (
+	errOfferingMissing = errors.New("the offering does not exist")
+	errTermsUnknown    = errors.New("the offering was created after the activation, and the recorded terms could not be read")
+)
+
+// replaced tells whether another Offering has taken the name of the one that an
+// active Subscription runs on, with other terms. One with equal terms is the
+// same to everybody: that is how a lost Offering is repaired (BETTER-OFF-5).
+//
+// It is an error if that cannot be told. An Offering that is older than the
+// activation cannot be a replacement, so a database that is away keeps nothing
+// from being decided about the rest.
+func (in Input) replaced(current Offering) (*Recorded, error) {
+	if !in.Self.Active() {
+		return nil, nil //nolint:nilnil // Only an active one runs on recorded terms.
+	}
+	recorded, err := in.Recorded.Get()
+	if err != nil {
+		if current.CreatedAt.After(*in.Self.ActivatedAt) {
+			return nil, fmt.Errorf("%w: %w", errTermsUnknown, err)
+		}
+		return nil, nil //nolint:nilnil // It is the one that was there at the activation.
+	}
+	if recorded == nil || recorded.OfferingUID == current.UID || recorded.SpecHash == current.SpecHash {
+		return nil, nil //nolint:nilnil // Nothing recorded, or nothing that differs.
+	}
+	return recorded, nil
+}
+
+// terms are the ones that apply to the Subscription. They are known only as
+// long as its Offering can be read: what was recorded once is no evidence for
+// an end.
+func (in Input) terms() (Terms, error) {
+	current, err := in.Offering.Get()
+	if err != nil {
+		return Terms{}, err
+	}
+	if current == nil {
+		return Terms{}, errOfferingMissing
+	}
+	recorded, err := in.replaced(*current)
+	if err != nil {
+		return Terms{}, err
+	}
+	if recorded != nil {
+		return recorded.Terms, nil
+	}
+	return current.Terms, nil
+}
+
+// policy is what applies when the parent ends. A lifecycle block of the
+// Subscription's own decides alone, also where it only names a target. An
+// Offering that cannot be read is replaced by what was recorded of it.
+func (in Input) policy() (Policy, error) {
+	if own := in.Self.OnParentEnd; own != nil {
+		return orDeactivate(own), nil
+	}
+	terms, err := in.terms()
+	if err == nil {
+		return orDeactivate(terms.OnParentEnd), nil
+	}
+	recorded, recordErr := in.Recorded.Get()
+	if recordErr != nil || recorded == nil {
+		return "", fmt.Errorf("cannot tell the policy for an ended parent: %w", err)
+	}
+	return orDeactivate(recorded.Terms.OnParentEnd), nil
+}
+
+func orDeactivate(p *Policy) Policy {
+	if p != nil && *p == Orphan {
+		return Orphan
+	}
+	return Deactivate
+}
