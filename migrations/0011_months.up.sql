@@ -55,7 +55,10 @@ BEGIN
                           HINT = 'A month that was detached has to be attached again, or moved to another schema.';
             END IF;
 
-            EXECUTE format('CREATE TABLE %I.%I (LIKE %I.%I INCLUDING ALL EXCLUDING INDEXES)', home, child, home, parent);
+            -- The hour in progress is written and later replaced, which leaves a dead row for every living one. Cleaning
+            -- up more often than every fifth of a month keeps the month at the size of what it holds.
+            EXECUTE format('CREATE TABLE %I.%I (LIKE %I.%I INCLUDING ALL EXCLUDING INDEXES)'
+                ' WITH (autovacuum_vacuum_scale_factor = 0.05)', home, child, home, parent);
             EXECUTE format('ALTER TABLE %I.%I ATTACH PARTITION %I.%I FOR VALUES FROM (%L) TO (%L)',
                 home, parent, home, child, month, month + interval '1 month');
             IF parent = 'subscription_charges' THEN

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +20,15 @@ import (
 // is set for other purposes is never used, because tests migrate down.
 const serverVariable = "FINOPS_TEST_POSTGRES"
 
-// server is one per test binary.
-var server = sync.OnceValues(findServer)
+var (
+	// server is one per test binary.
+	server = sync.OnceValues(findServer)
+
+	// leash is the harness's standard input. It is kept, because a file that
+	// nothing refers to is closed by the garbage collector, and the server
+	// would go in the middle of a test.
+	leash io.Closer
+)
 
 func findServer() (string, error) {
 	if dsn := os.Getenv(serverVariable); dsn != "" {
@@ -39,7 +47,7 @@ func startServer() (string, error) {
 	}
 	harness := exec.Command("go", "run", "-C", filepath.Join(root, "cluster"), "./cmd/harness", "postgres")
 	harness.Stderr = os.Stderr
-	if _, err := harness.StdinPipe(); err != nil {
+	if leash, err = harness.StdinPipe(); err != nil {
 		return "", fmt.Errorf("cannot hold the harness by its input: %w", err)
 	}
 	out, err := harness.StdoutPipe()

@@ -1,0 +1,10 @@
+-- The newest row of an object says that it is gone. The first time it was said stands.
+UPDATE subscriptions
+   SET deleted_at = @deleted_at
+ WHERE cluster_id = @cluster_id
+   AND deleted_at IS NULL
+   AND id IN (SELECT max(newest.id)
+                FROM subscriptions AS newest
+               WHERE newest.cluster_id = @cluster_id
+                 AND newest.uid = ANY (@uids::text[]::uuid[])
+               GROUP BY newest.uid);
