@@ -1,0 +1,134 @@
+package product
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+)
+
+const (
+	containerName       = "loader"
+	scheduledAnnotation = "metadata.annotations['batch.kubernetes.io/cronjob-scheduled-timestamp']"
+	jobNameLabel        = "metadata.labels['batch.kubernetes.io/job-name']"
+)
+
+// cronJob is what a run needs of the CronJob that the controller has made.
+type cronJob struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		JobTemplate struct {
+			Spec struct {
+				Template struct {
+					Spec struct{ Containers []container }
+				}
+			}
+		}
+	}
+}
+
+type container struct {
+	Name string
+	Args []string
+	Env  []variable
+}
+
+type variable struct {
+	Name, Value string
+	ValueFrom   *struct {
+		FieldRef     *struct{ FieldPath string }
+		SecretKeyRef *struct{ Name, Key string }
+	}
+}
+
+// RunCostJob does what a node would do with the CostJob's next pod: it runs
+// the container that the controller has written, for the hour that the CronJob
+// would have been due at. The run's log is a file; an error ends with its tail.
+func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour time.Time) error {
+	var job cronJob
+	if err := p.Kubectl.Get(ctx, &job, "cronjob", name+"-cronjob", "--namespace="+namespace); err != nil {
+		return fmt.Errorf("cannot read the CronJob of CostJob %q: %w", name, err)
+	}
+	loader, err := job.loader()
+	if err != nil {
+		return err
+	}
+	env, err := p.runEnvironment(ctx, job, loader.Env, namespace, hour)
+	if err != nil {
+		return fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
+	}
+	log := filepath.Join(p.Logs, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15")))
+	return p.run(ctx, log, append(loader.Args, p.clockFlag()), env)
+}
+
+func (j cronJob) loader() (container, error) {
+	for _, c := range j.Spec.JobTemplate.Spec.Template.Spec.Containers {
+		if c.Name == containerName {
+			return c, nil
+		}
+	}
+	return container{}, fmt.Errorf("cannot run CronJob %q: it has no container %q", j.Metadata.Name, containerName)
+}
+
+// runEnvironment resolves the container's variables as a kubelet would. The
+// annotation with the scheduled time is on the Job alone, so a real pod finds
+// that variable empty and goes by its Job's name; both are given here.
+func (p *Product) runEnvironment(ctx context.Context, job cronJob, variables []variable, namespace string, hour time.Time) ([]string, error) {
+	env := append(cleanEnvironment(), "KUBECONFIG="+p.Kubectl.Kubeconfig)
+	for _, v := range variables {
+		value := v.Value
+		switch {
+		case v.ValueFrom == nil:
+		case v.ValueFrom.SecretKeyRef != nil:
+			var err error
+			if value, err = p.secret(ctx, namespace, v.ValueFrom.SecretKeyRef.Name, v.ValueFrom.SecretKeyRef.Key); err != nil {
+				return nil, err
+			}
+		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == scheduledAnnotation:
+			value = hour.UTC().Format(time.RFC3339)
+		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == jobNameLabel:
+			value = fmt.Sprintf("%s-%d", job.Metadata.Name, hour.Unix()/60)
+		default:
+			return nil, fmt.Errorf("variable %s has a source that the harness does not know", v.Name)
+		}
+		env = append(env, v.Name+"="+value)
+	}
+	return env, nil
+}
+
+func (p *Product) secret(ctx context.Context, namespace, name, key string) (string, error) {
+	var secret struct{ Data map[string]string }
+	if err := p.Kubectl.Get(ctx, &secret, "secret", name, "--namespace="+namespace); err != nil {
+		return "", err
+	}
+	value, err := base64.StdEncoding.DecodeString(secret.Data[key])
+	if err != nil || len(value) == 0 {
+		return "", errors.Join(fmt.Errorf("secret %q has nothing under %q", name, key), err)
+	}
+	return string(value), nil
+}
+
+func (p *Product) run(ctx context.Context, log string, args, env []string) error {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot open the log of a run: %w", err)
+	}
+	defer out.Close()
+	cmd := exec.CommandContext(ctx, p.Binary, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopGrace
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("provider-finops %s failed: %w; its log %s ends with:\n%s", strings.Join(args, " "), err, log, process.Tail(log, 15))
+	}
+	return nil
+}

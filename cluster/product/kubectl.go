@@ -1,0 +1,45 @@
+package product
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// A Kubectl speaks to one cluster.
+type Kubectl struct {
+	Path       string
+	Kubeconfig string
+	Dir        string // File names are relative to it.
+}
+
+// Run returns what kubectl prints. An error says what it said.
+func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, k.Path, args...)
+	cmd.Dir = k.Dir
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("cannot run kubectl %s: %w\n%s", strings.Join(args, " "), err, complaint.String())
+	}
+	return out.String(), nil
+}
+
+// Get reads one object, or a list, into a value.
+func (k Kubectl) Get(ctx context.Context, into any, args ...string) error {
+	text, err := k.Run(ctx, append([]string{"get", "--output=json"}, args...)...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("cannot read what kubectl get %s prints: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}

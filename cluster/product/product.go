@@ -1,0 +1,163 @@
+// Package product builds provider-finops and runs it against a test cluster as
+// a cluster would: the controller as a process that stays, a collector as one
+// run with the arguments and variables of the CronJob that its CostJob became.
+//
+// Business time is the harness's to choose. Moving it restarts the controller
+// with another --clock-offset and gives later runs the same; the replayer asks
+// this package for the time.
+package product
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+)
+
+const (
+	readyTimeout = time.Minute
+	stopGrace    = 20 * time.Second
+)
+
+// Where OpenCost lives in the cluster, as far as the controller is concerned.
+const (
+	OpenCostNamespace  = "opencost"
+	OpenCostDeployment = "opencost"
+	image              = "provider-finops:test" // No node runs it; a CronJob only has to name one.
+)
+
+// A Product is provider-finops, built, and where it finds its cluster.
+type Product struct {
+	Binary   string
+	DSN      string // Of the product's own database.
+	OpenCost string // Base URL.
+	Kubectl  Kubectl
+	Logs     string // Folder for the logs of the controller and of each run.
+
+	offset     atomic.Int64 // Nanoseconds of business time ahead of the machine's.
+	controller *process.Process
+}
+
+// Build compiles the binary into the folder and returns its name.
+func Build(ctx context.Context, root, dir string, progress io.Writer) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("cannot make the output folder: %w", err)
+	}
+	began := time.Now()
+	binary := filepath.Join(dir, "provider-finops")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", binary, "./cmd/provider")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+root)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build provider-finops: %w\n%s", err, out)
+	}
+	fmt.Fprintf(progress, "provider-finops built after %s\n", time.Since(began).Round(100*time.Millisecond))
+	return binary, nil
+}
+
+// Now is business time.
+func (p *Product) Now() time.Time { return time.Now().UTC().Add(p.clockOffset()) }
+
+// MoveTo sets business time and starts the controller there, stopping the one
+// that ran before.
+func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
+	p.Stop()
+	p.offset.Store(int64(time.Until(at)))
+	ports, err := process.FreePorts(1)
+	if err != nil {
+		return err
+	}
+	probe := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	p.controller, err = process.Start(process.Spec{
+		Name: "controller", Path: p.Binary, LogDir: p.Logs,
+		Args: []string{"--health-probe-bind-address=" + probe, p.clockFlag()},
+		Env:  p.controllerEnvironment(),
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	err = process.WaitFor(ctx, "the controller to be ready", func(ctx context.Context) error {
+		return askReady(ctx, "http://"+probe+"/readyz")
+	}, p.controller)
+	if err != nil {
+		return fmt.Errorf("%w; its log is %s", err, p.controller.Log())
+	}
+	return nil
+}
+
+// Failed is closed when the controller has ended.
+func (p *Product) Failed() <-chan struct{} {
+	if p.controller == nil {
+		return nil
+	}
+	return p.controller.Done()
+}
+
+// Ended explains an end that nobody asked for.
+func (p *Product) Ended() error { return p.controller.Ended() }
+
+// Stop stops the controller, if it runs.
+func (p *Product) Stop() {
+	if p.controller != nil {
+		p.controller.Stop(stopGrace)
+		p.controller = nil
+	}
+}
+
+func (p *Product) clockOffset() time.Duration { return time.Duration(p.offset.Load()) }
+
+func (p *Product) clockFlag() string { return "--clock-offset=" + p.clockOffset().String() }
+
+func (p *Product) controllerEnvironment() []string {
+	return append(cleanEnvironment(),
+		"KUBECONFIG="+p.Kubectl.Kubeconfig,
+		"POSTGRES_CONNECTION_STRING="+p.DSN,
+		"OPENCOST_CONNECTION_STRING="+p.OpenCost,
+		"OPENCOST_DEPLOYMENT_NAME="+OpenCostDeployment,
+		"OPENCOST_DEPLOYMENT_NAMESPACE="+OpenCostNamespace,
+		"OPERATOR_IMAGE="+image,
+		"ENABLE_WEBHOOKS=false", // There is no Service that the API server could call them by.
+	)
+}
+
+// cleanEnvironment is what a container has: hardly anything. So nothing that
+// the developer has set leads the product elsewhere.
+func cleanEnvironment() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "GOCOVERDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func askReady(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 500))
+	if response.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("it answers %s: %s", response.Status, strings.TrimSpace(string(text))), err)
+	}
+	return err
+}
