@@ -1,0 +1,213 @@
+// Package mirror knows from memory which versions of Offerings and
+// Subscriptions the database holds, so that a settled object costs no query.
+//
+// What is remembered is loaded by one query per kind when it is first needed,
+// which is when this process leads, and again after a statement has failed: the
+// outcome of that statement is unknown, and another process may have led in
+// between. While the database is away every question is answered with an error;
+// what follows from that is the caller's decision.
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/utils/clock"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+)
+
+// restAfterFailure is how long a database that failed is left alone, whoever
+// asks: thousands of objects must not each find out for themselves.
+const restAfterFailure = 30 * time.Second
+
+// A Source hands out the pool, or says why it cannot be used.
+type Source interface {
+	Pool() (*pgxpool.Pool, error)
+}
+
+// A Recorded is the newest version of an object that the database holds.
+type Recorded struct {
+	ID   int64
+	Hash string
+
+	// OfferingUID is, for a Subscription, that of the Offering whose terms it
+	// was activated on; empty if none was recorded (BETTER-OFF-5).
+	OfferingUID string
+}
+
+// A Mirror is one cluster's part of the database. Its zero value is of no use;
+// a nil Mirror holds everything and stores nothing (--skipDBConnection).
+type Mirror struct {
+	source    Source
+	clusterID string
+	clock     clock.PassiveClock
+
+	mu            sync.Mutex
+	loaded        bool
+	offerings     map[string]Recorded
+	subscriptions map[string]Recorded
+	tombstones    []postgres.LatestSubscription
+	failed        error
+	failedAt      time.Time
+}
+
+// New returns the mirror of a cluster. It asks the database nothing yet.
+func New(source Source, clusterID string, c clock.PassiveClock) *Mirror {
+	return &Mirror{source: source, clusterID: clusterID, clock: c}
+}
+
+// Offering returns what is recorded of the Offering with that uid.
+func (m *Mirror) Offering(ctx context.Context, uid string) (Recorded, bool, error) {
+	return m.lookUp(ctx, uid, func() map[string]Recorded { return m.offerings })
+}
+
+// Subscription returns what is recorded of the Subscription with that uid.
+func (m *Mirror) Subscription(ctx context.Context, uid string) (Recorded, bool, error) {
+	return m.lookUp(ctx, uid, func() map[string]Recorded { return m.subscriptions })
+}
+
+// Tombstones are the recorded Subscriptions that are gone, but from which a
+// living one descends (OPEN-SUB-5).
+func (m *Mirror) Tombstones(ctx context.Context) ([]postgres.LatestSubscription, error) {
+	if m == nil {
+		return nil, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.load(ctx); err != nil {
+		return nil, err
+	}
+	return m.tombstones, nil
+}
+
+// StoreOffering records a version if its content is new.
+func (m *Mirror) StoreOffering(ctx context.Context, o postgres.Offering) error {
+	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
+		stored, err := postgres.StoreOfferings(ctx, pool, m.clusterID, at, o)
+		for _, v := range stored {
+			m.offerings[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash}
+		}
+		return err
+	})
+}
+
+// StoreSubscription records a version if its content is new.
+func (m *Mirror) StoreSubscription(ctx context.Context, s postgres.Subscription) error {
+	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
+		stored, err := postgres.StoreSubscriptions(ctx, pool, m.clusterID, at, s)
+		for _, v := range stored {
+			m.subscriptions[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash, OfferingUID: s.OfferingUID}
+		}
+		return err
+	})
+}
+
+// CloseOffering notes that an Offering is gone.
+func (m *Mirror) CloseOffering(ctx context.Context, uid string) error {
+	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
+		_, err := postgres.MarkOfferingsDeleted(ctx, pool, m.clusterID, at, uid)
+		if err == nil {
+			delete(m.offerings, uid)
+		}
+		return err
+	})
+}
+
+// RecordedOffering returns an Offering as it was last recorded: the one with
+// the key's uid, or the last that had its name. It is a query, for the rare
+// case that the object itself cannot say. False means that there is none.
+func (m *Mirror) RecordedOffering(ctx context.Context, key postgres.OfferingKey) (postgres.RecordedOffering, bool, error) {
+	var found []postgres.RecordedOffering
+	err := m.store(ctx, func(pool *pgxpool.Pool, _ time.Time) (err error) {
+		found, err = postgres.RecordedOfferings(ctx, pool, m.clusterID, key)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return postgres.RecordedOffering{}, false, err
+	}
+	return found[0], true, nil
+}
+
+func (m *Mirror) lookUp(ctx context.Context, uid string, known func() map[string]Recorded) (Recorded, bool, error) {
+	if m == nil {
+		return Recorded{}, false, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.load(ctx); err != nil {
+		return Recorded{}, false, err
+	}
+	r, ok := known()[uid]
+	return r, ok, nil
+}
+
+// store runs a statement and forgets everything if it fails.
+func (m *Mirror) store(ctx context.Context, statement func(*pgxpool.Pool, time.Time) error) error {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pool, err := m.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := statement(pool, m.clock.Now()); err != nil {
+		m.loaded = false
+		return m.fail(ctx, err)
+	}
+	return nil
+}
+
+// load makes sure that what is recorded is known. The caller holds the lock.
+func (m *Mirror) load(ctx context.Context) (*pgxpool.Pool, error) {
+	pool, err := m.source.Pool()
+	if err != nil {
+		return nil, err // Nothing was attempted.
+	}
+	if m.loaded {
+		return pool, nil
+	}
+	if m.failed != nil && m.clock.Since(m.failedAt) < restAfterFailure {
+		return nil, m.failed
+	}
+	offerings, err := postgres.LatestOfferings(ctx, pool, m.clusterID)
+	if err != nil {
+		return nil, m.fail(ctx, err)
+	}
+	subscriptions, err := postgres.LatestSubscriptions(ctx, pool, m.clusterID)
+	if err != nil {
+		return nil, m.fail(ctx, err)
+	}
+
+	m.offerings = make(map[string]Recorded, len(offerings))
+	for _, o := range offerings {
+		m.offerings[o.UID] = Recorded{ID: o.ID, Hash: o.ContentHash}
+	}
+	m.subscriptions = make(map[string]Recorded, len(subscriptions))
+	m.tombstones = nil
+	for _, s := range subscriptions {
+		if s.DeletedAt != nil {
+			m.tombstones = append(m.tombstones, s)
+			continue
+		}
+		m.subscriptions[s.UID] = Recorded{ID: s.ID, Hash: s.ContentHash, OfferingUID: s.OfferingUID}
+	}
+	m.loaded, m.failed = true, nil
+	return pool, nil
+}
+
+// fail remembers when the database failed. A caller that gave up says nothing
+// about the database.
+func (m *Mirror) fail(ctx context.Context, err error) error {
+	err = fmt.Errorf("cannot use the mirror: %w", err)
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		m.failed, m.failedAt = err, m.clock.Now()
+	}
+	return err
+}
