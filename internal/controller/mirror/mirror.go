@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgerrcode"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"k8s.io/utils/clock"
 
@@ -157,11 +159,24 @@ func (m *Mirror) store(ctx context.Context, statement func(*pgxpool.Pool, time.T
 	if err != nil {
 		return err
 	}
-	if err := statement(pool, m.clock.Now()); err != nil {
+	err = statement(pool, m.clock.Now())
+	switch {
+	case err == nil:
+		return nil
+	case isOwnFault(err):
+		return fmt.Errorf("cannot use the mirror: %w", err)
+	default:
 		m.loaded = false
 		return m.fail(ctx, err)
 	}
-	return nil
+}
+
+// isOwnFault reports whether the database refused what one object says, which
+// is no reason to leave it alone with the others.
+func isOwnFault(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) &&
+		(pgerrcode.IsDataException(refused.Code) || pgerrcode.IsIntegrityConstraintViolation(refused.Code))
 }
 
 // load makes sure that what is recorded is known. The caller holds the lock.
