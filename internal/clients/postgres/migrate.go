@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"time"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
@@ -15,6 +16,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -24,6 +26,11 @@ import (
 // versionTable is where the schema's version is kept. It is not the library's
 // default name, which another installation may already use (OPEN-DB-9).
 const versionTable = "finops_schema_migrations"
+
+// libraryLockTimeout bounds nothing: the caller's context does. The library's
+// own lock is free as a rule, because ours is taken first; only the session of
+// a process that was killed may still hold it, until its statement has ended.
+const libraryLockTimeout = time.Hour
 
 // Migrate brings the schema up to the version of the binary, or of
 // MigrationDir. A schema that is up to date costs one query, no lock and no
@@ -124,14 +131,16 @@ func applyAll(ctx context.Context, config *pgx.ConnConfig, files source.Driver) 
 	}
 	defer driver.Close()
 
-	m, err := migrate.NewWithInstance("files", files, "pgx5", &atomically{Driver: driver})
+	one := &atomically{Driver: driver}
+	m, err := migrate.NewWithInstance("files", files, "pgx5", one)
 	if err != nil {
 		return fmt.Errorf("cannot set up the migrations: %w", err)
 	}
+	m.LockTimeout = libraryLockTimeout
 	context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 
 	if err := m.Up(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
-		return describe(err)
+		return describe(one.next, err)
 	}
 	return ctx.Err()
 }
@@ -153,10 +162,16 @@ func openSQL(ctx context.Context, config *pgx.ConnConfig) *sql.DB {
 }
 
 // describe shortens the library's error, which quotes the whole file.
-func describe(err error) error {
+func describe(version int, err error) error {
 	var failed database.Error
-	if errors.As(err, &failed) {
-		return fmt.Errorf("cannot apply a migration, line %d: %w", failed.Line, failed.OrigErr)
+	if !errors.As(err, &failed) {
+		return fmt.Errorf("cannot apply the migrations: %w", err)
 	}
-	return fmt.Errorf("cannot apply the migrations: %w", err)
+	// The library counts lines from the position, also when the server has
+	// given none.
+	var refused *pgconn.PgError
+	if errors.As(failed.OrigErr, &refused) && refused.Position > 0 {
+		return fmt.Errorf("cannot apply migration %d, line %d: %w", version, failed.Line, failed.OrigErr)
+	}
+	return fmt.Errorf("cannot apply migration %d: %w", version, failed.OrigErr)
 }
