@@ -1,0 +1,6 @@
+-- Instants are seconds since the epoch, for they are compared with seconds.
+CREATE TEMPORARY TABLE usage_lives (
+    subscription  INTEGER NOT NULL,
+    active_from   BIGINT NOT NULL,
+    active_to     BIGINT NOT NULL
+);

@@ -1,0 +1,5 @@
+SELECT DISTINCT ON (uid) uid::text AS uid, id, coalesce(offering_uid::text, '') AS offering_uid
+  FROM subscriptions
+ WHERE cluster_id = @cluster_id
+   AND uid = ANY (@uids::text[]::uuid[])
+ ORDER BY uid, id DESC;

@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var (
+	//go:embed sql/newest_subscriptions.sql
+	newestSubscriptionsSQL string
+
+	//go:embed sql/recorded_books.sql
+	recordedBooksSQL string
+)
+
+// A RecordedSubscription is the newest mirror row of a Subscription, and the
+// Offering it was recorded to be bound to, if any.
+type RecordedSubscription struct {
+	UID         string `db:"uid"`
+	ID          int64  `db:"id"`
+	OfferingUID string `db:"offering_uid"`
+}
+
+// NewestSubscriptions returns the newest mirror row of each uid that has one,
+// whatever it says, in the order of uids.
+func NewestSubscriptions(ctx context.Context, db DB, clusterID string, uids []string) ([]RecordedSubscription, error) {
+	rows, err := db.Query(ctx, newestSubscriptionsSQL, pgx.StrictNamedArgs{"cluster_id": clusterID, "uids": uids})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the versions of %d subscriptions: %w", len(uids), err)
+	}
+	newest, err := pgx.CollectRows(rows, pgx.RowToStructByName[RecordedSubscription])
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the versions of %d subscriptions: %w", len(uids), err)
+	}
+	return newest, nil
+}
+
+// A RecordedBook is what usage is charged by: the rates under which it was
+// measured, in micros. A rate that is nil is not set.
+type RecordedBook struct {
+	ID               int64
+	Currency         string
+	CPUHourMicros    *int64 `db:"cpu_hour_micros"`
+	GPUHourMicros    *int64 `db:"gpu_hour_micros"`
+	RAMGbHourMicros  *int64 `db:"ram_gb_hour_micros"`
+	PVGbHourMicros   *int64 `db:"pv_gb_hour_micros"`
+	NetworkGiBMicros *int64 `db:"network_gib_micros"`
+}
+
+// RecordedBooks returns all price books that were ever used, oldest first.
+func RecordedBooks(ctx context.Context, db DB, clusterID string) ([]RecordedBook, error) {
+	rows, err := db.Query(ctx, recordedBooksSQL, pgx.StrictNamedArgs{"cluster_id": clusterID})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the recorded price books: %w", err)
+	}
+	books, err := pgx.CollectRows(rows, pgx.RowToStructByName[RecordedBook])
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the recorded price books: %w", err)
+	}
+	return books, nil
+}
