@@ -48,19 +48,22 @@ type Product struct {
 	controller *process.Process
 }
 
-// Build compiles the binary into the folder and returns its name.
+// Build compiles the binary and returns its name in the folder. What is up to
+// date is not linked again; but the folder's stays as it is if somebody builds
+// anew while it runs.
 func Build(ctx context.Context, root, dir string, progress io.Writer) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the output folder: %w", err)
-	}
 	began := time.Now()
-	binary := filepath.Join(dir, "provider-finops")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", binary, "./cmd/provider")
+	shared := filepath.Join(root, "_output", "test", "provider-finops")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", shared, "./cmd/provider")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build provider-finops: %w\n%s", err, out)
+	}
+	binary := filepath.Join(dir, filepath.Base(shared))
+	if err := os.Link(shared, binary); err != nil {
+		return "", fmt.Errorf("cannot keep the binary: %w", err)
 	}
 	fmt.Fprintf(progress, "provider-finops built after %s\n", time.Since(began).Round(100*time.Millisecond))
 	return binary, nil

@@ -36,6 +36,9 @@ type Parts struct {
 	ControlPlane bool
 	Replay       *replay.Options
 
+	// Fresh starts every part, whatever the user has named.
+	Fresh bool
+
 	Logs string // Folder for the control plane's logs; empty: they go when it goes.
 }
 
@@ -45,6 +48,7 @@ type Testbed struct {
 	Kubeconfig string
 	DSN        string
 	OpenCost   string // Base URL of the replayer.
+	Psql       string // PostgreSQL's client, with a server of our own.
 
 	postgres     *postgres.Server
 	controlPlane *controlplane.ControlPlane
@@ -54,9 +58,9 @@ type Testbed struct {
 // Start finds the programs first, and then brings up everything at once.
 func Start(ctx context.Context, root string, parts Parts, progress io.Writer) (*Testbed, error) {
 	began := time.Now()
-	b := &Testbed{
-		DSN:        os.Getenv(PostgresVariable),
-		Kubeconfig: os.Getenv(KubeconfigVariable),
+	b := &Testbed{}
+	if !parts.Fresh {
+		b.DSN, b.Kubeconfig = os.Getenv(PostgresVariable), os.Getenv(KubeconfigVariable)
 	}
 	if parts.ControlPlane && b.Kubeconfig == "" {
 		parts.Programs = append(parts.Programs, toolbox.ControlPlane...)
@@ -140,7 +144,7 @@ func (b *Testbed) startPostgres(ctx context.Context, parts Parts) (err error) {
 		return nil
 	}
 	if b.postgres, err = postgres.Start(ctx, *parts.Postgres); err == nil {
-		b.DSN = b.postgres.DSN()
+		b.DSN, b.Psql = b.postgres.DSN(), b.postgres.Binaries.Path("psql")
 	}
 	return err
 }

@@ -29,7 +29,7 @@ type command struct {
 
 // commands is filled in main, because help lists it.
 func commands() []command {
-	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand}
+	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, timeCommand, costJobCommand}
 }
 
 // An exitCode is the code of a command that was run for the user; it has said
@@ -78,7 +78,7 @@ func (c command) run(ctx context.Context, args []string) error {
 	} else if err != nil {
 		return exitCode(2) // The flag package has said what is wrong.
 	}
-	if flags.NArg() > 0 && !strings.Contains(c.args, "--") {
+	if flags.NArg() > 0 && c.args == "" {
 		return fmt.Errorf("%s takes no arguments, got %q; harness %s --help says more", c.name, flags.Args(), c.name)
 	}
 	return do(ctx, flags.Args())

@@ -1,0 +1,158 @@
+// Package demo runs the whole product once, from nothing to a bill, and shows
+// what a user would look at. It is told in chapters; each of them checks what
+// it shows, and the demo fails if anything is not as it should be.
+//
+// Hours pass without waiting: business time is moved (see package product).
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/installation"
+)
+
+// What examples/quickstart calls its objects.
+const (
+	platformNamespace = "finops-operator-system"
+	catalogue         = "catalogue"
+	tenant            = "acme"
+	parent            = "acme-platform"
+	child             = "acme-web"
+	allocationJob     = "allocations-hourly"
+	chargeJob         = "charges-hourly"
+	quickstart        = "examples/quickstart"
+	subscriptionKind  = "subscriptions.finops.stakater.com"
+)
+
+// The story's hours, from its first. Activation falls into the first one;
+// the child is deleted half an hour after the last run, and released by one more.
+const (
+	activation = 20 * time.Minute
+	runs       = 4
+	deletion   = runs*time.Hour + 30*time.Minute
+	release    = (runs + 1) * time.Hour
+	// soon is how long after the full hour a run starts.
+	soon = 5 * time.Second
+)
+
+// Options of the demo.
+type Options struct {
+	Root string    // Of the repository.
+	Out  io.Writer // Where the story goes.
+	Keep bool      // Leave everything running until the context ends.
+}
+
+// A demo is one showing.
+type demo struct {
+	*stage
+	*installation.Installation
+
+	root, dir string
+	first     time.Time // The story's first hour.
+}
+
+// Run tells the story. On failure its folder with all logs is kept and named.
+func Run(ctx context.Context, o Options) error {
+	output := filepath.Join(o.Root, "_output")
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return fmt.Errorf("cannot make the output folder: %w", err)
+	}
+	dir, err := os.MkdirTemp(output, "demo-")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder for the demo: %w", err)
+	}
+	d := &demo{stage: newStage(o.Out), root: o.Root, dir: dir, first: firstHour(time.Now())}
+	defer d.close()
+	if err := d.tell(ctx); err != nil {
+		return fmt.Errorf("%w\nthe logs of everything that ran are in %s", err, dir)
+	}
+	if o.Keep {
+		if err := d.stay(ctx); err != nil {
+			return fmt.Errorf("%w\nthe logs of everything that ran are in %s", err, dir)
+		}
+	}
+	_ = os.RemoveAll(dir) // It lies in the folder that "make clean" removes.
+	return nil
+}
+
+// firstHour is 08:00 UTC of the next day: the same hours in every showing, in
+// one day and one month, and after every real timestamp.
+func firstHour(now time.Time) time.Time {
+	return now.UTC().Truncate(24 * time.Hour).Add((24 + 8) * time.Hour)
+}
+
+func (d *demo) tell(ctx context.Context) error {
+	for _, chapter := range []struct {
+		title string
+		tell  func(context.Context) error
+	}{
+		{"A cluster from nothing", d.startCluster},
+		{"The platform team installs the product", d.install},
+		{"A tenant subscribes", d.subscribe},
+		{fmt.Sprintf("%d hours pass", runs), d.passHours},
+		{"What a user looks at", d.look},
+		{"One figure by hand, and all the others by machine", d.check},
+		{"The tenant leaves the web shop", d.leave},
+	} {
+		d.open(chapter.title)
+		if err := chapter.tell(ctx); err != nil {
+			return err
+		}
+	}
+	d.open("Done")
+	return nil
+}
+
+func (d *demo) startCluster(ctx context.Context) (err error) {
+	d.Installation, err = installation.Start(ctx, installation.Options{
+		Root: d.root, Dir: d.dir,
+		Anchor:   d.first, // The story's first hour is told by the first recorded one.
+		Progress: indented{d.out},
+	})
+	d.say("Kubernetes, PostgreSQL and recorded answers of a real OpenCost, all on loopback.")
+	return err
+}
+
+// close takes everything down.
+func (d *demo) close() {
+	if d.Installation != nil {
+		d.Stop()
+	}
+}
+
+// stay says how to look around, and waits.
+func (d *demo) stay(ctx context.Context) error {
+	fmt.Fprintf(d.out, `
+Everything keeps running. In another terminal:
+
+  export KUBECONFIG=%s
+  export PATH=%s:$PATH
+  export DSN='%s'
+  kubectl get finops -A
+  psql "$DSN" -c 'SELECT * FROM subscription_charges ORDER BY window_start'
+  curl '%s/allocation?window=%s,%s&step=1h&aggregate=namespace,pod,container'
+
+The controller's log is %s; its business time is %s now.
+To stop and remove everything: Ctrl-C here, or kill %d
+`, d.Testbed.Kubeconfig, d.Testbed.Tools.Dir, d.Psql.DSN, d.Testbed.OpenCost, d.first.Format(time.RFC3339), d.first.Add(time.Hour).Format(time.RFC3339),
+		filepath.Join(d.dir, "controller.log"), d.Product.Now().Format(time.RFC3339), os.Getpid())
+	return d.Wait(ctx)
+}
+
+// indented makes other people's progress part of the chapter.
+type indented struct{ io.Writer }
+
+func (i indented) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		if _, err := io.WriteString(i.Writer, "   "+line); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}

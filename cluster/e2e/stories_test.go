@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFindStories(t *testing.T) {
+	root := t.TempDir()
+	for _, file := range []string{
+		"finops/first-bill/00-subscribe.yaml", "finops/first-bill/00-assert.yaml", "finops/deleted-target-ends/00-given.yaml",
+		"solar/first-bill/00-given.yaml", "finops/notes/README.md", "kuttl-test.yaml",
+	} {
+		path := filepath.Join(root, suites, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		reason   string
+		selected string
+		want     []string
+	}{
+		"All":     {reason: "A folder with a first step is a story.", want: []string{"finops/deleted-target-ends", "finops/first-bill", "solar/first-bill"}},
+		"Suite":   {reason: "A suite is all its stories.", selected: "finops", want: []string{"finops/deleted-target-ends", "finops/first-bill"}},
+		"Name":    {reason: "A name is every story of that name.", selected: "first-bill", want: []string{"finops/first-bill", "solar/first-bill"}},
+		"One":     {reason: "Both together are one story.", selected: "solar/first-bill", want: []string{"solar/first-bill"}},
+		"Unknown": {reason: "A story that is not there is not passed, it is missing.", selected: "last-bill"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			found, err := findStories(root, tc.selected)
+			var got []string
+			for _, s := range found {
+				got = append(got, s.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.want == nil, err != nil); diff != "" {
+				t.Errorf("%s\nrefused: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+// Package installation is a test cluster of its own with provider-finops in
+// it: a control plane, a database, replayed OpenCost answers and the product,
+// built and ready to start at any business time.
+package installation
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/postgres"
+	"github.com/provider-finops/provider-finops/cluster/product"
+	"github.com/provider-finops/provider-finops/cluster/replay"
+	"github.com/provider-finops/provider-finops/cluster/testbed"
+)
+
+//go:embed opencost.yaml
+var openCostManifest []byte
+
+// Options of an installation.
+type Options struct {
+	Root     string    // Of the repository.
+	Dir      string    // For the binary and all logs.
+	Programs []string  // Of the toolbox, beside those of the control plane.
+	Anchor   time.Time // The hour that the first recorded one is told about.
+	Progress io.Writer
+}
+
+// An Installation is running, but for the controller: that starts when
+// business time is first set.
+type Installation struct {
+	Testbed *testbed.Testbed
+	Product *product.Product
+	Psql    product.Psql // On the product's database.
+
+	dir string
+}
+
+// Start brings everything up. It uses nothing that the user has named for
+// tests, because whatever it bills and deletes has to be its own.
+func Start(ctx context.Context, o Options) (*Installation, error) {
+	i := &Installation{Product: &product.Product{Logs: o.Dir}, dir: o.Dir}
+	if err := i.start(ctx, o); err != nil {
+		i.Stop()
+		return nil, err
+	}
+	return i, nil
+}
+
+func (i *Installation) start(ctx context.Context, o Options) (err error) {
+	i.Testbed, err = testbed.Start(ctx, o.Root, testbed.Parts{
+		Fresh:        true,
+		Programs:     o.Programs,
+		ControlPlane: true,
+		Postgres:     &postgres.Options{Progress: o.Progress},
+		Replay:       &replay.Options{Now: i.Product.Now, Anchor: o.Anchor},
+		Logs:         o.Dir,
+	}, o.Progress)
+	if err != nil {
+		return err
+	}
+	i.Psql.Path = i.Testbed.Psql
+	if i.Psql.DSN, err = product.CreateDatabase(ctx, i.Testbed.Psql, i.Testbed.DSN, "finops"); err != nil {
+		return err
+	}
+	i.Product.DSN, i.Product.OpenCost = i.Psql.DSN, i.Testbed.OpenCost
+	i.Product.Kubectl = product.Kubectl{Path: i.Testbed.Tools.Path("kubectl"), Kubeconfig: i.Testbed.Kubeconfig, Dir: o.Root}
+	if err := i.applyOpenCost(ctx); err != nil {
+		return err
+	}
+	i.Product.Binary, err = product.Build(ctx, o.Root, o.Dir, o.Progress)
+	return err
+}
+
+// Stop takes everything down.
+func (i *Installation) Stop() {
+	i.Product.Stop()
+	if i.Testbed != nil {
+		i.Testbed.Stop()
+	}
+}
+
+// Wait returns when the context ends, with nil, or when a part does.
+func (i *Installation) Wait(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- i.Testbed.Wait(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-i.Product.Failed():
+		return i.Product.Ended()
+	}
+}
+
+func (i *Installation) applyOpenCost(ctx context.Context) error {
+	manifest := filepath.Join(i.dir, "opencost.yaml")
+	if err := os.WriteFile(manifest, openCostManifest, 0o600); err != nil {
+		return fmt.Errorf("cannot write the manifest of OpenCost's Deployment: %w", err)
+	}
+	_, err := i.Product.Kubectl.Run(ctx, "apply", "-f", manifest)
+	return err
+}
