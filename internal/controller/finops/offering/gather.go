@@ -1,0 +1,192 @@
+package offering
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
+	"github.com/provider-finops/provider-finops/internal/finops/money"
+	"github.com/provider-finops/provider-finops/internal/finops/offer"
+	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// pageSize bounds one answer of the API server.
+const pageSize = 500
+
+// gather reads what decides about an Offering.
+func gather(ctx context.Context, from client.Reader, o *v1alpha1.Offering) offer.Input {
+	in := offer.Input{Self: Seen(o), Terms: terms(o), Lookup: Lookup(ctx, from)}
+	if p := o.Status.ResolvedPricing; p != nil {
+		in.Published = &offer.Published{Units: published(p), Message: messageOf(o, v1alpha1.TypePricingResolved)}
+	}
+	if len(o.Spec.Pricing.ResourcePricing) > 0 {
+		in.Books, in.BooksErr = books(ctx, from)
+	}
+	return in
+}
+
+// Seen is an Offering as others see it.
+func Seen(o *v1alpha1.Offering) offer.Offering {
+	seen := offer.Offering{
+		Key:      ref.Key{Namespace: o.Namespace, Name: o.Name},
+		Ready:    o.Status.Ready == "True",
+		Deleting: o.DeletionTimestamp != nil,
+	}
+	if o.Spec.Compatibility != nil {
+		for _, r := range o.Spec.Compatibility.RequiredOfferings {
+			seen.Requires = append(seen.Requires, ref.Key{Namespace: r.Namespace, Name: r.Name})
+		}
+	}
+	return seen
+}
+
+// Lookup finds Offerings by name.
+func Lookup(ctx context.Context, from client.Reader) offer.Lookup {
+	return func(k ref.Key) (*offer.Offering, error) {
+		if k.Namespace == "" {
+			// Objects of older releases may lack it. It is never filled in
+			// (OPEN-API-1).
+			return nil, errors.Errorf("requiredOfferings entry %q has no namespace", k.Name)
+		}
+		o := &v1alpha1.Offering{}
+		err := from.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, o)
+		if kerrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // The documented answer for what does not exist.
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen := Seen(o)
+		return &seen, nil
+	}
+}
+
+// terms are what the Offering charges for.
+func terms(o *v1alpha1.Offering) pricing.Terms {
+	t := pricing.Terms{Offering: ref.Key{Namespace: o.Namespace, Name: o.Name}}
+	if fee := o.Spec.Pricing.SubscriptionFee; fee != nil {
+		t.Fee = &pricing.Fee{Alignment: string(fee.TickAlignment), Period: fee.Period, PriceMicros: money.Micros(fee.PriceMicros)}
+	}
+	for _, m := range o.Spec.Pricing.ResourcePricing {
+		item := pricing.Item{Meter: pricing.Meter(m.Name)}
+		if m.Margins != nil {
+			item.Margin = money.Margin{AbsoluteMicros: m.Margins.AbsoluteMicros, FactorMilli: m.Margins.FactorMilli}
+		}
+		t.Items = append(t.Items, item)
+	}
+	return t
+}
+
+func published(p *v1alpha1.ResolvedPricing) []pricing.UnitPrice {
+	units := make([]pricing.UnitPrice, 0, len(p.Meters))
+	for _, m := range p.Meters {
+		units = append(units, pricing.UnitPrice{Meter: pricing.Meter(m.Name), Micros: money.Micros(m.UnitPriceMicros)})
+	}
+	return units
+}
+
+// books are all PriceBooks of the cluster.
+func books(ctx context.Context, from client.Reader) ([]pricing.Book, error) {
+	list := &v1alpha1.PriceBookList{}
+	if err := from.List(ctx, list); err != nil {
+		return nil, errors.Wrap(err, "cannot list price books")
+	}
+	all := make([]pricing.Book, 0, len(list.Items))
+	for i := range list.Items {
+		b := &list.Items[i]
+		book := pricing.Book{
+			Key:        ref.Key{Namespace: b.Namespace, Name: b.Name},
+			Generation: b.Generation,
+			Active:     b.Status.Active,
+			Mode:       string(b.Spec.ValuationMode),
+		}
+		if r := b.Spec.Rates; r != nil {
+			book.Rates = &pricing.Rates{
+				CPUHour: r.CPUHour, SpotCPUHour: r.SpotCPUHour, RAMGbHour: r.RAMGbHour, SpotRAMGbHour: r.SpotRAMGbHour,
+				PVGbHour: r.PVGbHour, GPUHour: r.GPUHour, NetworkGiB: r.NetworkGiB,
+			}
+		}
+		all = append(all, book)
+	}
+	return all, nil
+}
+
+// deletable tests whether anything depends on the Offering. What the cache
+// holds is enough to keep it; to let it go, the server itself is asked.
+func (e *external) deletable(ctx context.Context, o *v1alpha1.Offering) (offer.Verdict, error) {
+	self := ref.Key{Namespace: o.Namespace, Name: o.Name}
+
+	bound := &v1alpha1.SubscriptionList{}
+	if err := e.cache.List(ctx, bound, client.MatchingFields{index.SubscriptionsByOffering: self.String()}); err != nil {
+		return offer.Verdict{}, errors.Wrap(err, "cannot list subscriptions")
+	}
+	requiring := &v1alpha1.OfferingList{}
+	if err := e.cache.List(ctx, requiring, client.MatchingFields{index.OfferingsByRequired: self.String()}); err != nil {
+		return offer.Verdict{}, errors.Wrap(err, "cannot list offerings")
+	}
+	if v := offer.Deletable(self, subscribers(bound), others(requiring)); !v.Passes() {
+		return v, nil
+	}
+	return Deletable(ctx, e.live, self)
+}
+
+// Deletable asks the server itself whether anything depends on an Offering.
+func Deletable(ctx context.Context, live client.Reader, self ref.Key) (offer.Verdict, error) {
+	subscriptions := &v1alpha1.SubscriptionList{}
+	var bound []offer.Subscriber
+	for page := ""; ; {
+		if err := live.List(ctx, subscriptions, client.Limit(pageSize), client.Continue(page)); err != nil {
+			return offer.Verdict{}, errors.Wrap(err, "cannot list subscriptions")
+		}
+		bound = append(bound, subscribers(subscriptions)...)
+		if page = subscriptions.Continue; page == "" {
+			break
+		}
+	}
+
+	offerings := &v1alpha1.OfferingList{}
+	var requiring []offer.Offering
+	for page := ""; ; {
+		if err := live.List(ctx, offerings, client.Limit(pageSize), client.Continue(page)); err != nil {
+			return offer.Verdict{}, errors.Wrap(err, "cannot list offerings")
+		}
+		requiring = append(requiring, others(offerings)...)
+		if page = offerings.Continue; page == "" {
+			break
+		}
+	}
+	return offer.Deletable(self, bound, requiring), nil
+}
+
+func subscribers(list *v1alpha1.SubscriptionList) []offer.Subscriber {
+	all := make([]offer.Subscriber, 0, len(list.Items))
+	for i := range list.Items {
+		s := &list.Items[i]
+		all = append(all, offer.Subscriber{
+			Key:      ref.Key{Namespace: s.Namespace, Name: s.Name},
+			Offering: ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
+		})
+	}
+	return all
+}
+
+func others(list *v1alpha1.OfferingList) []offer.Offering {
+	all := make([]offer.Offering, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, Seen(&list.Items[i]))
+	}
+	return all
+}
+
+func messageOf(o *v1alpha1.Offering, condition string) string {
+	if c := meta.FindStatusCondition(o.Status.Conditions, condition); c != nil {
+		return c.Message
+	}
+	return ""
+}
