@@ -1,0 +1,18 @@
+-- What is stored by now is equal or final; the rest is new.
+INSERT INTO provider_allocations (
+       cluster_id, aggregation, hour, namespace, name, alloc_start, alloc_end, collected_at, pricebook_id, is_finalized,
+       pod, container, controller, controller_kind, currency, minutes, cpu_core_usage_avg, ram_bytes_usage_avg,
+       gpu_count, gpu_usage_avg, pv_byte_hours, network_transfer_bytes, network_receive_bytes)
+SELECT cluster_id, aggregation, hour, namespace, name, alloc_start, alloc_end, collected_at, pricebook_id, is_finalized,
+       pod, container, controller, controller_kind, currency, minutes, cpu_core_usage_avg, ram_bytes_usage_avg,
+       gpu_count, gpu_usage_avg, pv_byte_hours, network_transfer_bytes, network_receive_bytes
+  FROM staged_allocations AS s
+ WHERE NOT EXISTS (
+       SELECT
+         FROM provider_allocations AS a
+        WHERE a.cluster_id = @cluster_id
+          AND a.aggregation = @aggregation
+          AND a.hour = @hour
+          AND a.namespace = s.namespace
+          AND a.name = s.name)
+ ORDER BY s.namespace, s.name;
