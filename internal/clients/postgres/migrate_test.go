@@ -230,7 +230,7 @@ func TestForeignTablesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if _, err := postgres.StoreOfferings(t.Context(), pool, cluster, noon, offering(uidA, "base", `{}`)); err != nil {
+	if _, err := postgres.StoreOfferings(t.Context(), pool, cluster, aprilNoon, offering(uidA, "base", `{}`)); err != nil {
 		t.Fatal(err)
 	}
 	got := []int{
@@ -241,7 +241,7 @@ func TestForeignTablesElsewhere(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 1, 1}, got); diff != "" {
 		t.Errorf("theirs, ours, relations in theirs: -want, +got:\n%s", diff)
 	}
-	made, err := postgres.EnsureMonths(t.Context(), pool, noon, noon)
+	made, err := postgres.EnsureMonths(t.Context(), pool, aprilNoon, aprilNoon)
 	if err != nil || made != 2 {
 		t.Errorf("months in a schema of ours: want 2, got %d, %v", made, err)
 	}

@@ -20,7 +20,7 @@ const (
 	uidD    = "00000000-0000-4000-8000-00000000000d"
 )
 
-var noon = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+var aprilNoon = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
 func offering(uid, name, spec string) postgres.Offering {
 	return postgres.Offering{Object: postgres.Object{
@@ -85,7 +85,7 @@ func TestHash(t *testing.T) {
 		},
 		"Activation": {
 			reason: "OPEN-DB-6: timestamps make a version.",
-			other:  subscription(uidA, "web", func(s *postgres.Subscription) { s.ActivatedAt = noon }),
+			other:  subscription(uidA, "web", func(s *postgres.Subscription) { s.ActivatedAt = aprilNoon }),
 		},
 		"Root": {
 			reason: "OPEN-DB-6: the root makes a version.",
@@ -115,9 +115,9 @@ func TestHash(t *testing.T) {
 
 func TestHashOfTimes(t *testing.T) {
 	kathmandu := time.FixedZone("+0545", 5*3600+45*60)
-	inUTC := subscription(uidA, "web", func(s *postgres.Subscription) { s.ActivatedAt = noon })
+	inUTC := subscription(uidA, "web", func(s *postgres.Subscription) { s.ActivatedAt = aprilNoon })
 	elsewhere := subscription(uidA, "web", func(s *postgres.Subscription) {
-		s.ActivatedAt = noon.In(kathmandu).Add(300 * time.Millisecond)
+		s.ActivatedAt = aprilNoon.In(kathmandu).Add(300 * time.Millisecond)
 	})
 	want, err := inUTC.Hash()
 	if err != nil {
@@ -163,7 +163,7 @@ func TestStoreOfferings(t *testing.T) {
 	ignoreHash := cmpopts.IgnoreFields(postgres.Version{}, "ContentHash")
 
 	// Many objects in one statement; answers come in the order of uids.
-	got := store(noon, offering(uidB, "second", `{"n":1}`), offering(uidA, "first", `{"n":1}`))
+	got := store(aprilNoon, offering(uidB, "second", `{"n":1}`), offering(uidA, "first", `{"n":1}`))
 	want := []postgres.Version{{UID: uidA, ID: 1, New: true}, {UID: uidB, ID: 2, New: true}}
 	if diff := cmp.Diff(want, got, ignoreHash); diff != "" {
 		t.Fatalf("first store: -want, +got:\n%s", diff)
@@ -171,7 +171,7 @@ func TestStoreOfferings(t *testing.T) {
 
 	// Equal content writes nothing at all: the server's own counters say so.
 	before := pgtest.Changes(t, db.Pool)
-	got = store(noon.Add(time.Hour), offering(uidA, "first", `{ "n": 1 }`), offering(uidB, "second", `{"n":1}`))
+	got = store(aprilNoon.Add(time.Hour), offering(uidA, "first", `{ "n": 1 }`), offering(uidB, "second", `{"n":1}`))
 	want = []postgres.Version{{UID: uidA, ID: 1}, {UID: uidB, ID: 2}}
 	if diff := cmp.Diff(want, got, ignoreHash); diff != "" {
 		t.Errorf("equal content: -want, +got:\n%s", diff)
@@ -184,15 +184,15 @@ func TestStoreOfferings(t *testing.T) {
 	// clock stands still.
 	resolved := offering(uidA, "first", `{"n":1}`)
 	resolved.ResolvedPricing = json.RawMessage(`{"meters":[]}`)
-	store(noon.Add(2*time.Hour), resolved)
-	got = store(noon.Add(2*time.Hour), offering(uidA, "first", `{"n":1}`))
+	store(aprilNoon.Add(2*time.Hour), resolved)
+	got = store(aprilNoon.Add(2*time.Hour), offering(uidA, "first", `{"n":1}`))
 	want = []postgres.Version{{UID: uidA, ID: 4, New: true}}
 	if diff := cmp.Diff(want, got, ignoreHash); diff != "" {
 		t.Errorf("there and back: -want, +got:\n%s", diff)
 	}
 
 	// Only what has no row at all.
-	got, err := postgres.StoreMissingOfferings(ctx, db.Pool, cluster, noon, resolved, offering(uidC, "third", `{}`))
+	got, err := postgres.StoreMissingOfferings(ctx, db.Pool, cluster, aprilNoon, resolved, offering(uidC, "third", `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,17 +216,17 @@ func TestRecordedOfferings(t *testing.T) {
 	ctx := t.Context()
 
 	first, second := offering(uidA, "base", `{"price":1}`), offering(uidB, "base", `{"price":2}`)
-	if _, err := postgres.StoreOfferings(ctx, db.Pool, cluster, noon, first); err != nil {
+	if _, err := postgres.StoreOfferings(ctx, db.Pool, cluster, aprilNoon, first); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := postgres.MarkOfferingsDeleted(ctx, db.Pool, cluster, noon.Add(time.Hour), uidA); n != 1 || err != nil {
+	if n, err := postgres.MarkOfferingsDeleted(ctx, db.Pool, cluster, aprilNoon.Add(time.Hour), uidA); n != 1 || err != nil {
 		t.Fatalf("marking the first as deleted: %d rows, %v", n, err)
 	}
-	if _, err := postgres.StoreOfferings(ctx, db.Pool, cluster, noon.Add(2*time.Hour), second); err != nil {
+	if _, err := postgres.StoreOfferings(ctx, db.Pool, cluster, aprilNoon.Add(2*time.Hour), second); err != nil {
 		t.Fatal(err)
 	}
 
-	gone := noon.Add(time.Hour)
+	gone := aprilNoon.Add(time.Hour)
 	recordedA := postgres.RecordedOffering{ID: 1, UID: uidA, Namespace: "catalog", Name: "base", Spec: json.RawMessage(`{"price": 1}`), DeletedAt: &gone}
 	recordedB := postgres.RecordedOffering{ID: 2, UID: uidB, Namespace: "catalog", Name: "base", Spec: json.RawMessage(`{"price": 2}`)}
 
@@ -275,9 +275,9 @@ func TestSubscriptionsMirror(t *testing.T) {
 
 	// a <- b <- c, where b will go; d is alone and will go too.
 	active := func(s *postgres.Subscription) {
-		s.ActivatedAt, s.OfferingUID, s.CompatibilityRoot = noon.Add(-time.Hour), uidD, uidA
+		s.ActivatedAt, s.OfferingUID, s.CompatibilityRoot = aprilNoon.Add(-time.Hour), uidD, uidA
 	}
-	stored, err := postgres.StoreSubscriptions(ctx, db.Pool, cluster, noon,
+	stored, err := postgres.StoreSubscriptions(ctx, db.Pool, cluster, aprilNoon,
 		subscription(uidA, "a", active), subscription(uidB, "b", active, childOf(uidA, "a")),
 		subscription(uidC, "c", active, childOf(uidB, "b")), subscription(uidD, "d"))
 	if err != nil {
@@ -287,7 +287,7 @@ func TestSubscriptionsMirror(t *testing.T) {
 		t.Fatalf("stored: want 4 versions, got %d", len(stored))
 	}
 
-	gone := noon.Add(time.Hour)
+	gone := aprilNoon.Add(time.Hour)
 	if n, err := postgres.MarkSubscriptionsDeleted(ctx, db.Pool, cluster, gone, uidB, uidD); n != 2 || err != nil {
 		t.Fatalf("marking two as deleted: %d rows, %v", n, err)
 	}
@@ -303,7 +303,7 @@ func TestSubscriptionsMirror(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	activated := noon.Add(-time.Hour)
+	activated := aprilNoon.Add(-time.Hour)
 	row := func(id int64, uid, name, parentUID, parent string) postgres.LatestSubscription {
 		l := postgres.LatestSubscription{
 			ID: id, UID: uid, Namespace: "team-a", Name: name, ContentHash: stored[id-1].ContentHash, OfferingUID: uidD,
@@ -322,8 +322,8 @@ func TestSubscriptionsMirror(t *testing.T) {
 	}
 
 	// What comes in late about a uid that is gone does not bring it back.
-	late := subscription(uidD, "d", func(s *postgres.Subscription) { s.DeactivatedAt = noon })
-	if _, err := postgres.StoreSubscriptions(ctx, db.Pool, cluster, noon.Add(2*time.Hour), late); err != nil {
+	late := subscription(uidD, "d", func(s *postgres.Subscription) { s.DeactivatedAt = aprilNoon })
+	if _, err := postgres.StoreSubscriptions(ctx, db.Pool, cluster, aprilNoon.Add(2*time.Hour), late); err != nil {
 		t.Fatal(err)
 	}
 	again, err := postgres.LatestSubscriptions(ctx, db.Pool, cluster)
