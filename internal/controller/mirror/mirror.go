@@ -40,6 +40,10 @@ type Recorded struct {
 	// OfferingUID is, for a Subscription, that of the Offering whose terms it
 	// was activated on; empty if none was recorded (BETTER-OFF-5).
 	OfferingUID string
+
+	// ParentUID is, for a Subscription, that of its parent; empty if it has none
+	// or none was seen. The parent's name may go to another.
+	ParentUID string
 }
 
 // A Mirror is one cluster's part of the database. Its zero value is of no use;
@@ -103,7 +107,7 @@ func (m *Mirror) StoreSubscription(ctx context.Context, s postgres.Subscription)
 	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
 		stored, err := postgres.StoreSubscriptions(ctx, pool, m.clusterID, at, s)
 		for _, v := range stored {
-			m.subscriptions[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash, OfferingUID: s.OfferingUID}
+			m.subscriptions[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash, OfferingUID: s.OfferingUID, ParentUID: s.ParentUID}
 		}
 		return err
 	})
@@ -211,7 +215,7 @@ func (m *Mirror) load(ctx context.Context) (*pgxpool.Pool, error) {
 			m.tombstones = append(m.tombstones, s)
 			continue
 		}
-		m.subscriptions[s.UID] = Recorded{ID: s.ID, Hash: s.ContentHash, OfferingUID: s.OfferingUID}
+		m.subscriptions[s.UID] = Recorded{ID: s.ID, Hash: s.ContentHash, OfferingUID: s.OfferingUID, ParentUID: s.ParentUID}
 	}
 	m.loaded, m.failed = true, nil
 	return pool, nil
