@@ -14,6 +14,9 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.kubectl(ctx, "wait --for=condition=Established crd --all --timeout=30s"); err != nil {
 		return err
 	}
+	if err := d.kubectl(ctx, "api-resources --categories=finops"); err != nil {
+		return err
+	}
 	at := d.first.Add(activation)
 	if err := d.Product.MoveTo(ctx, at); err != nil {
 		return err

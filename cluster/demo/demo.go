@@ -131,7 +131,7 @@ func (d *demo) stay(ctx context.Context) error {
 	fmt.Fprintf(d.out, `
 Everything keeps running. In another terminal:
 
-  export KUBECONFIG=%s
+  export KUBECONFIG=%s KUBECACHEDIR=%s
   export PATH=%s:$PATH
   export DSN='%s'
   kubectl get finops -A
@@ -140,7 +140,7 @@ Everything keeps running. In another terminal:
 
 The controller's log is %s; its business time is %s now.
 To stop and remove everything: Ctrl-C here, or kill %d
-`, d.Testbed.Kubeconfig, d.Testbed.Tools.Dir, d.Psql.DSN, d.Testbed.OpenCost, d.first.Format(time.RFC3339), d.first.Add(time.Hour).Format(time.RFC3339),
+`, d.Testbed.Kubeconfig, d.Product.Kubectl.Cache, d.Testbed.Tools.Dir, d.Psql.DSN, d.Testbed.OpenCost, d.first.Format(time.RFC3339), d.first.Add(time.Hour).Format(time.RFC3339),
 		filepath.Join(d.dir, "controller.log"), d.Product.Now().Format(time.RFC3339), os.Getpid())
 	return d.Wait(ctx)
 }

@@ -68,7 +68,10 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	i.Product.DSN, i.Product.OpenCost = i.Psql.DSN, i.Testbed.OpenCost
-	i.Product.Kubectl = product.Kubectl{Path: i.Testbed.Tools.Path("kubectl"), Kubeconfig: i.Testbed.Kubeconfig, Dir: o.Root}
+	i.Product.Kubectl = product.Kubectl{
+		Path: i.Testbed.Tools.Path("kubectl"), Kubeconfig: i.Testbed.Kubeconfig,
+		Cache: testbed.KubectlCache(i.Testbed.Kubeconfig), Dir: o.Root,
+	}
 	if err := i.applyOpenCost(ctx); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 type Kubectl struct {
 	Path       string
 	Kubeconfig string
+	Cache      string // Folder for what it remembers of the cluster.
 	Dir        string // File names are relative to it.
 }
 
@@ -22,7 +23,7 @@ type Kubectl struct {
 func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, k.Path, args...)
 	cmd.Dir = k.Dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "KUBECACHEDIR="+k.Cache)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -95,8 +96,18 @@ func (b *Testbed) Environment() []string {
 	set(PostgresVariable, b.DSN)
 	set(KubeconfigVariable, b.Kubeconfig)
 	set("KUBECONFIG", b.Kubeconfig)
+	if b.controlPlane != nil {
+		set("KUBECACHEDIR", KubectlCache(b.Kubeconfig))
+	}
 	set(OpenCostVariable, b.OpenCost)
 	return env
+}
+
+// KubectlCache is the folder in which kubectl may remember what the control
+// plane of that kubeconfig serves. In the user's own cache it would remember by
+// address, and an address of today was another cluster's yesterday.
+func KubectlCache(kubeconfig string) string {
+	return filepath.Join(filepath.Dir(kubeconfig), "kubectl-cache")
 }
 
 // Wait returns when the context ends, with nil, or when a part does.
