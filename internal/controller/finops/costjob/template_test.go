@@ -1,0 +1,87 @@
+package costjob
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+)
+
+// TestMergeEnv is the rule of part 50.3: by name, template first, replaced whole.
+func TestMergeEnv(t *testing.T) {
+	ref := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}
+	cases := map[string]struct {
+		reason             string
+		template, computed []corev1.EnvVar
+		want               []corev1.EnvVar
+	}{
+		"TemplateOnly": {
+			reason:   "What only the template names survives.",
+			template: []corev1.EnvVar{{Name: "A", Value: "1"}},
+			want:     []corev1.EnvVar{{Name: "A", Value: "1"}},
+		},
+		"Both": {
+			reason:   "A value replaces a reference whole, in its place.",
+			template: []corev1.EnvVar{{Name: "A", ValueFrom: ref}, {Name: "B", Value: "2"}},
+			computed: []corev1.EnvVar{{Name: "A", Value: "1"}},
+			want:     []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}},
+		},
+		"ComputedOnly": {
+			reason:   "What only the controller names comes last.",
+			template: []corev1.EnvVar{{Name: "A", Value: "1"}},
+			computed: []corev1.EnvVar{{Name: "B", ValueFrom: ref}},
+			want:     []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", ValueFrom: ref}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := append([]corev1.EnvVar(nil), tc.template...)
+			if diff := cmp.Diff(tc.want, mergeEnv(tc.template, tc.computed)); diff != "" {
+				t.Errorf("\n%s\nmergeEnv(): -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(before, tc.template); diff != "" {
+				t.Errorf("the template itself was changed: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMetrics reads the metrics off a CostJob that has failed twice since its
+// last success.
+func TestMetrics(t *testing.T) {
+	at := metav1.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
+	record := func(s v1alpha1.ExecutionStatus) v1alpha1.ExecutionRecord {
+		return v1alpha1.ExecutionRecord{ExecutionTime: at, Status: s}
+	}
+	j := &v1alpha1.CostJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hourly"},
+		Spec:       v1alpha1.CostJobSpec{Type: v1alpha1.CostJobTypeResourceCostCollection},
+		Status: v1alpha1.CostJobStatus{
+			LastSuccessfulExecutionTime: &at,
+			ExecutionHistory: []v1alpha1.ExecutionRecord{
+				record(v1alpha1.ExecutionStatusFailed), record(v1alpha1.ExecutionStatusFailed),
+				record(v1alpha1.ExecutionStatusSuccess), record(v1alpha1.ExecutionStatusFailed),
+			},
+		},
+	}
+	want := `
+# HELP finops_costjob_consecutive_failures How many of the last runs of a CostJob failed in a row, as far as its history goes.
+# TYPE finops_costjob_consecutive_failures gauge
+finops_costjob_consecutive_failures{name="hourly",namespace="ns",type="ResourceCostCollection"} 2
+# HELP finops_costjob_last_success_timestamp_seconds When the last run of a CostJob that succeeded started.
+# TYPE finops_costjob_last_success_timestamp_seconds gauge
+finops_costjob_last_success_timestamp_seconds{name="hourly",namespace="ns",type="ResourceCostCollection"} 1.775034e+09
+`
+	c := collector{reader: fake.NewClientBuilder().WithScheme(apitest.Scheme()).WithObjects(j).Build()}
+	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
