@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -124,6 +125,40 @@ func withoutNulls(value any) any {
 	case []any:
 		for i := range v {
 			v[i] = withoutNulls(v[i])
+		}
+	}
+	return value
+}
+
+// storable replaces NUL characters, which JSON and the API server allow, an
+// annotation for example, and PostgreSQL does not. One such object must not
+// keep all others of a statement from being stored.
+func storable(text []byte) ([]byte, error) {
+	if !bytes.Contains(text, []byte(`\u0000`)) {
+		return text, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(withoutNULs(value))
+}
+
+func withoutNULs(value any) any {
+	switch v := value.(type) {
+	case string:
+		return strings.ReplaceAll(v, "\x00", "\uFFFD")
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for key, member := range v {
+			clean[strings.ReplaceAll(key, "\x00", "\uFFFD")] = withoutNULs(member)
+		}
+		return clean
+	case []any:
+		for i := range v {
+			v[i] = withoutNULs(v[i])
 		}
 	}
 	return value

@@ -161,6 +161,9 @@ func store[T any](ctx context.Context, db DB, sql, clusterID string, at time.Tim
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode %d objects for the mirror: %w", len(given), err)
 	}
+	if objects, err = storable(objects); err != nil {
+		return nil, fmt.Errorf("cannot encode %d objects for the mirror: %w", len(given), err)
+	}
 	rows, err := db.Query(ctx, sql, pgx.StrictNamedArgs{
 		"cluster_id": clusterID, "objects": objects, "valid_from": at, "only_missing": onlyMissing,
 	})

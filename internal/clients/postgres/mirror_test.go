@@ -334,3 +334,26 @@ func TestSubscriptionsMirror(t *testing.T) {
 		t.Errorf("after a late version: -want, +got:\n%s", diff)
 	}
 }
+
+// TestStoreWhatPostgreSQLCannot mirrors an object that holds a character which
+// no text of PostgreSQL can, beside one that does not.
+func TestStoreWhatPostgreSQLCannot(t *testing.T) {
+	db := pgtest.Database(t)
+	odd := subscription(uidA, "odd", func(s *postgres.Subscription) {
+		s.Annotations = map[string]string{"note": "a\x00b", "path": `C:\u0000`}
+		s.Spec = json.RawMessage(`{"usageSources":[{"name":"x\u0000y"}],"n":12345678901234567890}`)
+	})
+	stored, err := postgres.StoreSubscriptions(t.Context(), db.Pool, cluster, aprilNoon, odd, subscription(uidB, "even"))
+	if err != nil || len(stored) != 2 {
+		t.Fatalf("want both, got %v, %v", stored, err)
+	}
+	var got string
+	err = db.Pool.QueryRow(t.Context(), `SELECT concat_ws(' ', annotations ->> 'note', annotations ->> 'path',
+		spec #>> '{usageSources,0,name}', spec ->> 'n') FROM subscriptions WHERE name = 'odd'`).Scan(&got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("a\uFFFDb C:\\u0000 x\uFFFDy 12345678901234567890", got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
