@@ -2,7 +2,9 @@ package controlplane
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 )
 
 const (
@@ -20,9 +22,11 @@ var servingHosts = []string{
 // ports are those that one attempt to start uses.
 type ports struct{ etcd, etcdPeer, apiServer int }
 
-func (p ports) etcdURL() string      { return fmt.Sprintf("http://%s:%d", loopback, p.etcd) }
-func (p ports) etcdPeerURL() string  { return fmt.Sprintf("http://%s:%d", loopback, p.etcdPeer) }
-func (p ports) apiServerURL() string { return fmt.Sprintf("https://%s:%d", loopback, p.apiServer) }
+func (p ports) etcdURL() string      { return "http://" + at(p.etcd) }
+func (p ports) etcdPeerURL() string  { return "http://" + at(p.etcdPeer) }
+func (p ports) apiServerURL() string { return "https://" + at(p.apiServer) }
+
+func at(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 func etcdArguments(dir string, p ports) []string {
 	return []string{

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,8 +75,8 @@ func (c *ControlPlane) Ended() error {
 
 // Stop ends all parts, those that depend on others first, and removes the folder.
 func (c *ControlPlane) Stop() {
-	for i := len(c.processes) - 1; i >= 0; i-- {
-		c.processes[i].Stop(stopGrace)
+	for _, p := range slices.Backward(c.processes) {
+		p.Stop(stopGrace)
 	}
 	if c.client != nil {
 		c.client.CloseIdleConnections()

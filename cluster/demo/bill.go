@@ -19,7 +19,10 @@ type charge struct {
 	Micros       int64
 }
 
-const gibibyte = 1 << 30
+const (
+	gibibyte = 1 << 30
+	cpuMeter = "cpuHour" // The one whose figure is worked out in the text.
+)
 
 // expectedBill lists what the Subscription owes for every hour from its
 // activation to the last one, without what is zero.
@@ -118,7 +121,7 @@ func expectedUsage(m meter, book priceBook, s subscription, measured []allocatio
 }
 
 // rates is the price book's name for each meter.
-var rates = map[string]string{"cpuHour": "cpuHour", "ramGbHour": "ramGbHour", "pvGbHour": "pvGbHour", "networkGb": "networkGiB"}
+var rates = map[string]string{cpuMeter: cpuMeter, "ramGbHour": "ramGbHour", "pvGbHour": "pvGbHour", "networkGb": "networkGiB"}
 
 func unitPrice(m meter, book priceBook) (*big.Rat, error) {
 	price, err := book.micros(rates[m.Name])
@@ -148,7 +151,7 @@ func quantity(meterName string, a allocation, s subscription, hour time.Time) (*
 	}
 	hours, share := big.NewRat(billable, 3600), big.NewRat(billable, ran)
 	switch meterName {
-	case "cpuHour":
+	case cpuMeter:
 		return hours.Mul(hours, amount(a.CPUCoreUsageAverage)), nil
 	case "ramGbHour":
 		return gib(hours.Mul(hours, amount(a.RAMByteUsageAverage))), nil

@@ -21,8 +21,8 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.Product.MoveTo(ctx, at); err != nil {
 		return err
 	}
-	d.say("")
-	d.say("The controller runs. Its business time begins at %s, so that hours can pass at will.", at.Format(time.RFC3339))
+	d.sayf("")
+	d.sayf("The controller runs. Its business time begins at %s, so that hours can pass at will.", at.Format(time.RFC3339))
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (d *demo) subscribe(ctx context.Context) error {
 
 // passHours runs both collectors at the beginning of each hour.
 func (d *demo) passHours(ctx context.Context) error {
-	d.say("Every hour both collectors run, with the arguments and variables of their CronJobs:")
+	d.sayf("Every hour both collectors run, with the arguments and variables of their CronJobs:")
 	for i := 1; i <= runs; i++ {
 		if err := d.collectAndCharge(ctx, d.first.Add(time.Duration(i)*time.Hour)); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (d *demo) collectAndCharge(ctx context.Context, hour time.Time) error {
 			return err
 		}
 	}
-	d.say("%s  %s, %s: done", hour.Format("15:04"), allocationJob, chargeJob)
+	d.sayf("%s  %s, %s: done", hour.Format("15:04"), allocationJob, chargeJob)
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (d *demo) leave(ctx context.Context) error {
 	if err := d.Product.MoveTo(ctx, d.first.Add(deletion)); err != nil {
 		return err
 	}
-	d.say("It is %s.", d.first.Add(deletion).Format("15:04"))
+	d.sayf("It is %s.", d.first.Add(deletion).Format("15:04"))
 	object := subscriptionKind + "/" + child + " -n " + tenant
 	if err := d.kubectl(ctx, "delete "+object+" --wait=false"); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (d *demo) leave(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("")
-	d.say("The next hour settles the charges and lets it go:")
+	d.sayf("")
+	d.sayf("The next hour settles the charges and lets it go:")
 	if err := d.collectAndCharge(ctx, d.first.Add(release)); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (d *demo) checkByHand(ctx context.Context, s subscription, hour time.Time) 
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(terms.Spec.Pricing.ResourcePricing, func(m meter) bool { return m.Name == "cpuHour" })
+	at := slices.IndexFunc(terms.Spec.Pricing.ResourcePricing, func(m meter) bool { return m.Name == cpuMeter })
 	if at < 0 {
 		return fmt.Errorf("the Offering of %q has no meter cpuHour to work out", child)
 	}
@@ -48,28 +48,28 @@ func (d *demo) checkByHand(ctx context.Context, s subscription, hour time.Time) 
 	if err != nil {
 		return err
 	}
-	d.say("%s on %s, %s to %s. OpenCost measured for Deployment shop/web, in average cores:", "cpuHour", child,
+	d.sayf("%s on %s, %s to %s. OpenCost measured for Deployment shop/web, in average cores:", cpuMeter, child,
 		hour.Format("15:04"), hour.Add(time.Hour).Format("15:04"))
 	used := new(big.Rat)
 	for _, a := range measured {
 		if s.selects(a) {
-			d.say("    %-36s %s", a.Properties.Pod+"/"+a.Properties.Container, a.CPUCoreUsageAverage)
+			d.sayf("    %-36s %s", a.Properties.Pod+"/"+a.Properties.Container, a.CPUCoreUsageAverage)
 			used.Add(used, amount(a.CPUCoreUsageAverage))
 		}
 	}
 	exact := new(big.Rat).Mul(used, price)
 	want := new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()
-	d.say("    sum                                  %s core hours, as all ran the whole hour", plain(used))
-	d.say("    rate                                 %s %s; with the margin of %d/1000: %s micros",
-		book.Spec.Rates["cpuHour"], book.Spec.Currency, *cpu.Margins.FactorMilli, plain(price))
-	d.say("    %s x %s = %s, rounded down: %d micros, %s %s", plain(used), plain(price), plain(exact), want, currency(want), book.Spec.Currency)
+	d.sayf("    sum                                  %s core hours, as all ran the whole hour", plain(used))
+	d.sayf("    rate                                 %s %s; with the margin of %d/1000: %s micros",
+		book.Spec.Rates[cpuMeter], book.Spec.Currency, *cpu.Margins.FactorMilli, plain(price))
+	d.sayf("    %s x %s = %s, rounded down: %d micros, %s %s", plain(used), plain(price), plain(exact), want, currency(want), book.Spec.Currency)
 
 	stored, err := d.storedCharges(ctx)
 	if err != nil {
 		return err
 	}
-	got := stored[key{child, hour.Unix(), "cpuHour"}]
-	d.say("    charged                              %d micros", got)
+	got := stored[key{child, hour.Unix(), cpuMeter}]
+	d.sayf("    charged                              %d micros", got)
 	if got != want {
 		return fmt.Errorf("the charge of %s for cpuHour at %s is %d micros, want %d", child, hour.Format(time.RFC3339), got, want)
 	}
@@ -141,9 +141,9 @@ func (d *demo) checkAll(ctx context.Context, ofChild subscription) error {
 	if err := differences(want, stored); err != nil {
 		return fmt.Errorf("the bill is not what it should be: %w", err)
 	}
-	d.say("")
-	d.say("All %d charges so far were computed anew, tick by tick and from OpenCost's own answers:", len(stored))
-	d.say("they agree to the micro.")
+	d.sayf("")
+	d.sayf("All %d charges so far were computed anew, tick by tick and from OpenCost's own answers:", len(stored))
+	d.sayf("they agree to the micro.")
 	return nil
 }
 

@@ -115,8 +115,11 @@ func (d *demo) startCluster(ctx context.Context) (err error) {
 		Anchor:   d.first, // The story's first hour is told by the first recorded one.
 		Progress: indented{d.out},
 	})
-	d.say("Kubernetes, PostgreSQL and recorded answers of a real OpenCost, all on loopback.")
-	return err
+	if err != nil {
+		return err
+	}
+	d.sayf("Kubernetes, PostgreSQL and recorded answers of a real OpenCost, all on loopback.")
+	return nil
 }
 
 // close takes everything down.

@@ -91,15 +91,24 @@ func (p priceBook) micros(rate string) (*big.Rat, error) {
 
 // An allocation is what OpenCost says about one container in one hour.
 type allocation struct {
-	Name       string
-	Properties struct{ Namespace, Pod, Container, Controller, ControllerKind string }
-	Start, End time.Time
+	Name       string     `json:"name"`
+	Properties properties `json:"properties"`
+	Start      time.Time  `json:"start"`
+	End        time.Time  `json:"end"`
 
-	CPUCoreUsageAverage  json.Number
-	RAMByteUsageAverage  json.Number
-	PVByteHours          json.Number
-	NetworkTransferBytes json.Number
-	NetworkReceiveBytes  json.Number
+	CPUCoreUsageAverage  json.Number `json:"cpuCoreUsageAverage"`
+	RAMByteUsageAverage  json.Number `json:"ramByteUsageAverage"`
+	PVByteHours          json.Number `json:"pvByteHours"`
+	NetworkTransferBytes json.Number `json:"networkTransferBytes"`
+	NetworkReceiveBytes  json.Number `json:"networkReceiveBytes"`
+}
+
+type properties struct {
+	Namespace      string `json:"namespace"`
+	Pod            string `json:"pod"`
+	Container      string `json:"container"`
+	Controller     string `json:"controller"`
+	ControllerKind string `json:"controllerKind"`
 }
 
 // amount reads a number exactly; null is nothing.

@@ -28,7 +28,9 @@ func (d *demo) allocations(ctx context.Context, hour time.Time) ([]allocation, e
 		return nil, fmt.Errorf("cannot ask OpenCost: %w", err)
 	}
 	defer response.Body.Close()
-	var answer struct{ Data []map[string]allocation }
+	var answer struct {
+		Data []map[string]allocation `json:"data"`
+	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || len(answer.Data) != 1 {
 		return nil, fmt.Errorf("cannot read OpenCost's answer about %s: %w", hour.Format(time.RFC3339), cmp.Or(err, fmt.Errorf("want one set, got %d", len(answer.Data))))
 	}

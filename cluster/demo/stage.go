@@ -23,7 +23,7 @@ func (s *stage) open(title string) {
 	fmt.Fprintf(s.out, "\n== %d. %s  [%s]\n", s.chapter, title, time.Since(s.began).Round(100*time.Millisecond))
 }
 
-func (s *stage) say(format string, args ...any) {
+func (s *stage) sayf(format string, args ...any) {
 	fmt.Fprintf(s.out, "   "+format+"\n", args...)
 }
 

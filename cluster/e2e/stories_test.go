@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestFindStories(t *testing.T) {
@@ -36,11 +37,11 @@ func TestFindStories(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			found, err := findStories(root, tc.selected)
-			var got []string
+			got := make([]string, 0, len(found))
 			for _, s := range found {
 				got = append(got, s.String())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.want == nil, err != nil); diff != "" {

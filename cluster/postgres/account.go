@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -12,14 +13,14 @@ import (
 // refuses to run as root, so root runs it as its package's user, or as nobody.
 func serverAccount() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil
+		return nil, nil //nolint:nilnil // As ourselves, which is no failure.
 	}
-	for _, name := range []string{"postgres", "nobody"} {
+	for _, name := range []string{serverProgram, "nobody"} {
 		if account, err := user.Lookup(name); err == nil {
 			return credential(account)
 		}
 	}
-	return nil, fmt.Errorf("cannot run PostgreSQL as root, and there is neither a user %q nor %q to run it as", "postgres", "nobody")
+	return nil, errors.New("cannot run PostgreSQL as root, and there is neither a user postgres nor nobody to run it as")
 }
 
 func credential(account *user.User) (*syscall.Credential, error) {

@@ -15,6 +15,9 @@ import (
 // oldestMajor is the oldest PostgreSQL that the product supports.
 const oldestMajor = 14
 
+// serverProgram is the server itself.
+const serverProgram = "postgres"
+
 // debianDirs is where Debian and its kin keep server binaries, off the PATH.
 const debianDirs = "/usr/lib/postgresql/*/bin"
 
@@ -93,7 +96,7 @@ func major(ctx context.Context, dir string) int {
 			return 0
 		}
 	}
-	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, serverProgram), "--version").Output()
 	if err != nil {
 		return 0
 	}

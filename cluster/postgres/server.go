@@ -22,9 +22,9 @@ import (
 const (
 	startTimeout   = time.Minute
 	stopGrace      = 20 * time.Second
-	attempts       = 5   // A free port may be taken before the server binds it.
-	maxConnections = 200 // Parallel test packages have pools of their own.
-	clientRules    = "host all all 127.0.0.1/32 trust\n"
+	attempts       = 5                                   // A free port may be taken before the server binds it.
+	maxConnections = 200                                 // Parallel test packages have pools of their own.
+	clientRules    = "host all all 127.0.0.1/32 trust\n" //nolint:dupword // All databases, all users.
 )
 
 // Options of a server.
@@ -133,7 +133,7 @@ func (s *Server) serve(ctx context.Context, o Options, account *syscall.Credenti
 	}
 	s.Port = ports[0]
 	s.process, err = process.Start(process.Spec{
-		Name: "postgres", Path: s.Binaries.Path("postgres"), Args: s.arguments(o.Fsync),
+		Name: serverProgram, Path: s.Binaries.Path(serverProgram), Args: s.arguments(o.Fsync),
 		Dir: s.dir, LogDir: s.dir, User: account,
 		StopSignal: syscall.SIGINT, // PostgreSQL's fast shutdown: it does not wait for clients to leave.
 	})
@@ -159,7 +159,8 @@ func (s *Server) arguments(fsync bool) []string {
 	if !fsync {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off")
 	}
-	args := []string{"-D", s.data(), "-p", strconv.Itoa(s.Port)}
+	args := make([]string, 0, 4+2*len(settings))
+	args = append(args, "-D", s.data(), "-p", strconv.Itoa(s.Port))
 	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"net"
+	"strconv"
 )
 
 // FreePorts returns n different TCP ports that were free on the loopback
@@ -16,7 +17,15 @@ func FreePorts(n int) ([]int, error) {
 			return nil, fmt.Errorf("cannot find a free loopback port: %w", err)
 		}
 		defer l.Close() // All stay open until the last is found, so no two are equal.
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return nil, fmt.Errorf("cannot read a loopback address: %w", err)
+		}
+		number, err := strconv.Atoi(port)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read a loopback port: %w", err)
+		}
+		ports = append(ports, number)
 	}
 	return ports, nil
 }

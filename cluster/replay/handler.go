@@ -26,6 +26,12 @@ import (
 	"time"
 )
 
+// The two paths of the one handler.
+const (
+	allocationPath = "/allocation"
+	computePath    = allocationPath + "/compute"
+)
+
 // Options of a replayer.
 type Options struct {
 	// Now is the replayer's clock.
@@ -71,9 +77,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path {
 	case "/healthz": // Always well, and says nothing.
-	case "/allocation", "/allocation/compute":
+	case allocationPath, computePath:
 		h.allocation(w, r)
-	case "/allocation/", "/allocation/compute/":
+	case allocationPath + "/", computePath + "/":
 		target := *r.URL
 		target.Path = strings.TrimSuffix(r.URL.Path, "/")
 		http.Redirect(w, r, target.String(), http.StatusMovedPermanently)
@@ -177,12 +183,19 @@ func turn(anchor, hour time.Time, n int) int {
 	return (passed + n) % n
 }
 
+// An errorDocument has its members in the server's order.
+type errorDocument struct {
+	Code    int    `json:"code"`
+	Status  string `json:"status"`
+	Data    *int   `json:"data"` // Always null.
+	Message string `json:"message"`
+}
+
 // refuse answers with the server's error document.
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	text, _ := json.Marshal("Error: " + message) // A string always has a form.
-	fmt.Fprintf(w, `{"code":%d,"status":"","data":null,"message":%s}`, status, text)
+	_ = json.NewEncoder(w).Encode(errorDocument{Code: status, Message: "Error: " + message}) // A client that has gone needs no answer.
 }
 
 // refuseWindow answers as servers up to 2026 do: with a line of text, and then

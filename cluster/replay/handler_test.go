@@ -151,7 +151,7 @@ func TestSeveralHours(t *testing.T) {
 	server := newServer(t, Options{Anchor: recordedAt})
 	const envelope, end = `{"code":200,"status":"success","data":[`, `]}`
 	start := recordedAt.Add(-3 * time.Hour)
-	var sets []string
+	sets := make([]string, 0, 9)
 	for i := range 9 { // More than there are recordings.
 		_, body := get(t, server.URL+"/allocation?"+hours(start.Add(time.Duration(i)*time.Hour), 1)+detailed)
 		sets = append(sets, strings.TrimSuffix(strings.TrimPrefix(body, envelope), end))
@@ -296,11 +296,20 @@ func TestMadeUpItems(t *testing.T) {
 	_, body := get(t, server.URL+"/allocation?"+hours(hour, 1)+detailed)
 
 	type item struct {
-		Name       string
-		Properties struct{ Namespace, Pod, Container string }
-		Window     struct{ Start, End time.Time }
+		Name       string `json:"name"`
+		Properties struct {
+			Namespace string `json:"namespace"`
+			Pod       string `json:"pod"`
+			Container string `json:"container"`
+		} `json:"properties"`
+		Window struct {
+			Start time.Time `json:"start"`
+			End   time.Time `json:"end"`
+		} `json:"window"`
 	}
-	var answer struct{ Data []map[string]item }
+	var answer struct {
+		Data []map[string]item `json:"data"`
+	}
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +338,9 @@ func TestMadeUpItems(t *testing.T) {
 
 func keysInOrder(t *testing.T, body string) []string {
 	t.Helper()
-	var answer struct{ Data []json.RawMessage }
+	var answer struct {
+		Data []json.RawMessage `json:"data"`
+	}
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -75,7 +76,9 @@ func load() (map[string][]recording, error) {
 
 // parse takes the one set out of an answer and cuts it at its instants.
 func parse(body []byte) (recording, error) {
-	var answer struct{ Data []json.RawMessage }
+	var answer struct {
+		Data []json.RawMessage `json:"data"`
+	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return recording{}, err
 	}
@@ -96,7 +99,7 @@ func cut(set []byte) (recording, error) {
 	)
 	for {
 		path, value, err := walk.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

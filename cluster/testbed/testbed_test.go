@@ -101,7 +101,8 @@ func TestReplay(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	bed.Stop()
-	if _, err := http.Get(bed.OpenCost); err == nil {
+	if response, err := http.Get(bed.OpenCost); err == nil {
+		response.Body.Close()
 		t.Error("somebody still answers on the port")
 	}
 }

@@ -21,7 +21,7 @@ const modulePath = "cluster/tools"
 // first of them is called.
 var (
 	programs = []string{"./cmd/kubebox", "sigs.k8s.io/kwok/cmd/kwok", "github.com/kudobuilder/kuttl/cmd/kubectl-kuttl"}
-	links    = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet"}
+	links    = []string{etcd, apiServer, controllerManager, "kube-scheduler", kubectl, "kubelet"}
 )
 
 // buildFlags must stay the same everywhere: other ones mean another full set

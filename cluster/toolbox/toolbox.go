@@ -16,11 +16,19 @@ import (
 // AssetsVariable names a folder with ready programs. envtest reads it too.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
 
+// What programs are called that more than one set has.
+const (
+	etcd              = "etcd"
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	kubectl           = "kubectl"
+)
+
 // The sets of programs people ask for.
 var (
-	Envtest      = []string{"etcd", "kube-apiserver", "kubectl"}
-	ControlPlane = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
-	Kuttl        = []string{"kubectl-kuttl", "kubectl"}
+	Envtest      = []string{etcd, apiServer, kubectl}
+	ControlPlane = []string{etcd, apiServer, controllerManager, kubectl}
+	Kuttl        = []string{"kubectl-kuttl", kubectl}
 )
 
 // A Toolbox is a folder with programs.

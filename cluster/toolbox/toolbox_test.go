@@ -35,7 +35,7 @@ func newModule(t *testing.T) string {
 
 func TestCacheKey(t *testing.T) {
 	const version = "go version go1.26 linux/amd64"
-	flags := []string{"-trimpath"}
+	flags := []string{"-some"}
 	module := newModule(t)
 	base, err := cacheKey(module, version, flags)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestCacheKey(t *testing.T) {
 		"Program":    {reason: "So is another program.", change: edit("cmd/kubebox/main.go")},
 		"NewProgram": {reason: "So is one more file of it.", change: edit("cmd/kubebox/more.go")},
 		"Compiler":   {reason: "Another compiler may need other caches.", version: "go version go1.27 linux/amd64"},
-		"Flags":      {reason: "Other flags are another build.", flags: []string{"-trimpath", "-race"}},
+		"Flags":      {reason: "Other flags are another build.", flags: []string{"-some", "-more"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -32,16 +32,16 @@ func commands() []command {
 	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, timeCommand, costJobCommand}
 }
 
-// An exitCode is the code of a command that was run for the user; it has said
+// An exitError is the code of a command that was run for the user; it has said
 // itself what went wrong.
-type exitCode int
+type exitError int
 
-func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
+func (c exitError) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
 
 func main() {
 	process.EndWithGoRun()
 	err := run(context.Background(), os.Args[1:])
-	var code exitCode
+	var code exitError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp), errors.Is(err, process.ErrToldToStop):
 	case errors.As(err, &code):
@@ -55,7 +55,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		usage(os.Stderr)
-		return exitCode(2)
+		return exitError(2)
 	}
 	if name := strings.TrimLeft(args[0], "-"); name == "help" || name == "h" {
 		usage(os.Stdout)
@@ -76,7 +76,7 @@ func (c command) run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil {
-		return exitCode(2) // The flag package has said what is wrong.
+		return exitError(2) // The flag package has said what is wrong.
 	}
 	if flags.NArg() > 0 && c.args == "" {
 		return fmt.Errorf("%s takes no arguments, got %q; harness %s --help says more", c.name, flags.Args(), c.name)

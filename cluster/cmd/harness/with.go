@@ -65,7 +65,7 @@ func startUnlessTold(ctx context.Context, cancel context.CancelFunc, parts testb
 		if r := <-started; r.bed != nil {
 			r.bed.Stop()
 		}
-		return nil, exitCode(128 + int(s.(syscall.Signal)))
+		return nil, endedBy(s)
 	}
 }
 
@@ -91,6 +91,15 @@ func runProgram(args []string, dir string, env []string, signals <-chan os.Signa
 	}
 }
 
+// endedBy is the exit code that a shell gives to what a signal has ended.
+func endedBy(s os.Signal) error {
+	number, ok := s.(syscall.Signal)
+	if !ok {
+		return exitError(1)
+	}
+	return exitError(128 + int(number))
+}
+
 func programError(name string, err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -98,7 +107,7 @@ func programError(name string, err error) error {
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		fmt.Fprintf(os.Stderr, "harness: %s was ended by a signal: %v\n", name, status.Signal())
-		return exitCode(128 + int(status.Signal()))
+		return endedBy(status.Signal())
 	}
-	return exitCode(exit.ExitCode())
+	return exitError(exit.ExitCode())
 }
