@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,13 +80,11 @@ func insert(t *testing.T, db postgres.DB, table string, row record) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := ""
-	for i, name := range slices.Sorted(maps.Keys(row)) {
-		if i > 0 {
-			columns += ", "
-		}
-		columns += pgx.Identifier{name}.Sanitize()
+	names := slices.Sorted(maps.Keys(row))
+	for i := range names {
+		names[i] = pgx.Identifier{names[i]}.Sanitize()
 	}
+	columns := strings.Join(names, ", ")
 	_, err = db.Exec(t.Context(), "INSERT INTO "+table+" ("+columns+") OVERRIDING SYSTEM VALUE SELECT "+columns+
 		" FROM jsonb_populate_record(NULL::"+table+", $1)", text)
 	return err

@@ -25,10 +25,10 @@ func TestLockIsExclusive(t *testing.T) {
 	var group errgroup.Group
 	for range 6 {
 		group.Go(func() error {
-			return postgres.WithLock(t.Context(), db.Pool, charging, patience, func(context.Context) error {
+			return postgres.WithLock(t.Context(), db.Pool, charging, patience, func(ctx context.Context) error {
 				most.Store(max(most.Load(), inside.Add(1)))
 				defer inside.Add(-1)
-				_, err := db.Pool.Exec(t.Context(), "SELECT 1")
+				_, err := db.Pool.Exec(ctx, "SELECT 1")
 				return err
 			})
 		})
@@ -56,9 +56,9 @@ func TestLockTaken(t *testing.T) {
 	db := pgtest.Database(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := postgres.WithLock(t.Context(), db.Pool, charging, 0, func(context.Context) error {
+			err := postgres.WithLock(t.Context(), db.Pool, charging, 0, func(ctx context.Context) error {
 				ran := false
-				err := postgres.WithLock(t.Context(), db.Pool, tc.key, tc.wait, func(context.Context) error {
+				err := postgres.WithLock(ctx, db.Pool, tc.key, tc.wait, func(context.Context) error {
 					ran = true
 					return nil
 				})
@@ -85,14 +85,15 @@ func TestLockWaits(t *testing.T) {
 		order = append(order, what)
 	}
 	var group errgroup.Group
-	err := postgres.WithLock(t.Context(), db.Pool, charging, 0, func(context.Context) error {
-		group.Go(func() error {
-			return postgres.WithLock(t.Context(), db.Pool, charging, patience, func(context.Context) error {
-				note("second")
-				return nil
-			})
+	second := func() error {
+		return postgres.WithLock(t.Context(), db.Pool, charging, patience, func(context.Context) error {
+			note("second")
+			return nil
 		})
-		await(t, db.DSN, waitingSQL)
+	}
+	err := postgres.WithLock(t.Context(), db.Pool, charging, 0, func(ctx context.Context) error {
+		group.Go(second)
+		await(ctx, t, db.DSN, waitingSQL)
 		note("first")
 		return nil
 	})
@@ -109,7 +110,7 @@ func TestLockWaits(t *testing.T) {
 func TestLockLost(t *testing.T) {
 	db := pgtest.Database(t)
 	err := postgres.WithLock(t.Context(), db.Pool, charging, 0, func(held context.Context) error {
-		exec1(t, db.DSN, `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+		exec1(held, t, db.DSN, `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
 			WHERE l.locktype = 'advisory' AND d.datname = current_database()`)
 		<-held.Done()
 		return held.Err()
@@ -132,7 +133,7 @@ func TestLockAndCancel(t *testing.T) {
 		group.Go(func() error {
 			return postgres.WithLock(ctx, db.Pool, charging, patience, func(context.Context) error { return nil })
 		})
-		await(t, db.DSN, waitingSQL)
+		await(held, t, db.DSN, waitingSQL)
 		cancel()
 		<-held.Done()
 		return held.Err()

@@ -23,10 +23,10 @@ func TestMain(m *testing.M) {
 		DSN:          dsn,
 		Schema:       os.Getenv("FINOPS_DB_SCHEMA"),
 		MigrationDir: os.Getenv("FINOPS_MIGRATION_DIR"),
-		OnMigrated:   func(from, to uint) { fmt.Printf("migrated from %d to %d\n", from, to) },
+		OnMigrated:   func(from, to uint) { _, _ = fmt.Fprintf(os.Stdout, "migrated from %d to %d\n", from, to) },
 	})
 	if err != nil {
-		fmt.Println(err)
+		_, _ = fmt.Fprintln(os.Stdout, err)
 		os.Exit(1)
 	}
 	pool.Close()

@@ -55,7 +55,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
+	defer func() { _ = files.Close() }()
 
 	now, err := readState(ctx, pool, cfg.Schema)
 	if err != nil {
@@ -123,13 +123,13 @@ func applyAll(ctx context.Context, config *pgx.ConnConfig, files source.Driver) 
 	defer done()
 
 	db := openSQL(ctx, config)
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 
 	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{MigrationsTable: versionTable})
 	if err != nil {
 		return fmt.Errorf("cannot prepare table %q: %w", versionTable, err)
 	}
-	defer driver.Close()
+	defer func() { _ = driver.Close() }()
 
 	one := &atomically{Driver: driver}
 	m, err := migrate.NewWithInstance("files", files, "pgx5", one)

@@ -19,6 +19,7 @@ import (
 // next process goes on by itself.
 type atomically struct {
 	database.Driver
+
 	next int
 	ran  bool
 }

@@ -23,15 +23,15 @@ import (
 
 const patience = 30 * time.Second
 
-func exec1(t *testing.T, dsn string, statements ...string) {
+func exec1(ctx context.Context, t *testing.T, dsn string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
+	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.Background()) }()
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for _, sql := range statements {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
+		if _, err := conn.Exec(ctx, sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
@@ -52,15 +52,15 @@ func value[T any](t *testing.T, dsn, sql string, args ...any) T {
 }
 
 // await asks the server until it says yes.
-func await(t *testing.T, dsn, sql string, args ...any) {
+func await(ctx context.Context, t *testing.T, dsn, sql string, args ...any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.Background()) }()
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for yes := false; !yes; {
 		if err := conn.QueryRow(ctx, sql, args...).Scan(&yes); err != nil {
 			t.Fatalf("waiting for %s: %v", sql, err)
@@ -207,7 +207,7 @@ func TestMigrateRefuses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dsn := pgtest.Empty(t)
-			exec1(t, dsn, tc.before...)
+			exec1(t.Context(), t, dsn, tc.before...)
 			pool, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn, Schema: tc.schema})
 			if err == nil {
 				pool.Close()
@@ -224,7 +224,7 @@ func TestMigrateRefuses(t *testing.T) {
 // installation, as the refusal advises.
 func TestForeignTablesElsewhere(t *testing.T) {
 	dsn := pgtest.Empty(t)
-	exec1(t, dsn, "CREATE TABLE offerings (theirs int)", "INSERT INTO offerings VALUES (1)")
+	exec1(t.Context(), t, dsn, "CREATE TABLE offerings (theirs int)", "INSERT INTO offerings VALUES (1)")
 	pool, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn, Schema: "finops"})
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestKilledWhileMigrating(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, dsn, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())")
+	await(t.Context(), t, dsn, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestKilledWhileMigrating(t *testing.T) {
 		t.Errorf("while the old statement runs: want a deadline, got %v", err)
 	}
 
-	exec1(t, dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()")
+	exec1(t.Context(), t, dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()")
 	pool, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn, MigrationDir: dir})
 	if err != nil {
 		t.Fatalf("the next process: %v", err)
@@ -357,7 +357,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := "finops_reader_" + strings.TrimPrefix(u.Path, "/finops_test_")
-	exec1(t, dsn,
+	exec1(t.Context(), t, dsn,
 		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'reader'", role),
 		"REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 	t.Cleanup(func() {
@@ -388,7 +388,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool.Close()
-	exec1(t, dsn, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+role)
+	exec1(t.Context(), t, dsn, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+role)
 	if pool, err = postgres.Open(t.Context(), postgres.Config{DSN: reader}); err != nil {
 		t.Fatalf("an up-to-date schema without rights: %v", err)
 	}

@@ -100,11 +100,13 @@ func (o Object) mirrored(contentHash string) mirrored {
 
 type mirroredOffering struct {
 	mirrored
+
 	ResolvedPricing json.RawMessage `json:"resolved_pricing,omitempty"`
 }
 
 type mirroredSubscription struct {
 	mirrored
+
 	OfferingNamespace string            `json:"offering_namespace"`
 	OfferingName      string            `json:"offering_name"`
 	OfferingUID       *string           `json:"offering_uid"`

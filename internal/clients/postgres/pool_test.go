@@ -61,7 +61,7 @@ func TestPoolSettings(t *testing.T) {
 // TestInstantsAreUTC reads in a process and a session that live elsewhere.
 func TestInstantsAreUTC(t *testing.T) {
 	db := pgtest.Database(t)
-	exec1(t, db.DSN, `ALTER DATABASE `+db.Pool.Config().ConnConfig.Database+` SET timezone = 'Asia/Kathmandu'`)
+	exec1(t.Context(), t, db.DSN, `ALTER DATABASE `+db.Pool.Config().ConnConfig.Database+` SET timezone = 'Asia/Kathmandu'`)
 	db.Pool.Reset()
 	var got time.Time
 	if err := db.Pool.QueryRow(t.Context(), "SELECT $1::timestamptz", aprilNoon.In(time.FixedZone("", -3600))).Scan(&got); err != nil {
@@ -86,9 +86,9 @@ func TestDeadConnections(t *testing.T) {
 		if err := pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
 			t.Fatalf("a statement after the sessions were ended: %v", err)
 		}
-		exec1(t, dsn, fmt.Sprintf("SELECT pg_terminate_backend(%d)", pid))
+		exec1(t.Context(), t, dsn, fmt.Sprintf("SELECT pg_terminate_backend(%d)", pid))
 		// Gone, and rested for longer than the pool trusts a connection.
-		await(t, dsn, `SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)
+		await(t.Context(), t, dsn, `SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)
 			AND clock_timestamp() - backend_start > interval '100 milliseconds'
 			 FROM pg_stat_activity WHERE pid = pg_backend_pid()`, pid)
 
@@ -133,13 +133,13 @@ func TestReturningServer(t *testing.T) {
 	db := pgtest.Database(t)
 	name := db.Pool.Config().ConnConfig.Database
 	admin := pgtest.Admin(t).ConnString()
-	exec1(t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false",
+	exec1(t.Context(), t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false",
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
-	await(t, admin, "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1)", name)
+	await(t.Context(), t, admin, "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1)", name)
 	if _, err := db.Pool.Exec(t.Context(), "SELECT 1"); err == nil {
 		t.Error("the server is away: want an error")
 	}
-	exec1(t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true")
+	exec1(t.Context(), t, admin, "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true")
 	if _, err := db.Pool.Exec(t.Context(), "SELECT 1"); err != nil {
 		t.Errorf("the server is back: %v", err)
 	}

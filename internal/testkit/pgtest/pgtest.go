@@ -47,11 +47,11 @@ func Empty(t testing.TB) string {
 	admin := Admin(t)
 	name := "finops_test_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:20]
 	quoted := pgx.Identifier{name}.Sanitize()
-	if _, err := execOn(t.Context(), admin, "CREATE DATABASE "+quoted+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+	if err := execOn(t.Context(), admin, "CREATE DATABASE "+quoted+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
 		t.Fatalf("cannot create database %q: %v", name, err)
 	}
 	t.Cleanup(func() {
-		if _, err := execOn(context.Background(), admin, "DROP DATABASE IF EXISTS "+quoted+" WITH (FORCE)"); err != nil {
+		if err := execOn(context.Background(), admin, "DROP DATABASE IF EXISTS "+quoted+" WITH (FORCE)"); err != nil {
 			t.Errorf("cannot drop database %q: %v", name, err)
 		}
 	})
