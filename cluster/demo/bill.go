@@ -19,9 +19,14 @@ type charge struct {
 	Micros       int64
 }
 
+const gibibyte = 1 << 30
+
+// The meters that the demo can check.
 const (
-	gibibyte = 1 << 30
-	cpuMeter = "cpuHour" // The one whose figure is worked out in the text.
+	cpuMeter     = "cpuHour"
+	ramMeter     = "ramGbHour"
+	volumeMeter  = "pvGbHour"
+	networkMeter = "networkGb"
 )
 
 // expectedBill lists what the Subscription owes for every hour from its
@@ -121,7 +126,7 @@ func expectedUsage(m meter, book priceBook, s subscription, measured []allocatio
 }
 
 // rates is the price book's name for each meter.
-var rates = map[string]string{cpuMeter: cpuMeter, "ramGbHour": "ramGbHour", "pvGbHour": "pvGbHour", "networkGb": "networkGiB"}
+var rates = map[string]string{cpuMeter: "cpuHour", ramMeter: "ramGbHour", volumeMeter: "pvGbHour", networkMeter: "networkGiB"} //nolint:goconst // Fields of another kind, most of which are called alike.
 
 func unitPrice(m meter, book priceBook) (*big.Rat, error) {
 	price, err := book.micros(rates[m.Name])
@@ -153,11 +158,11 @@ func quantity(meterName string, a allocation, s subscription, hour time.Time) (*
 	switch meterName {
 	case cpuMeter:
 		return hours.Mul(hours, amount(a.CPUCoreUsageAverage)), nil
-	case "ramGbHour":
+	case ramMeter:
 		return gib(hours.Mul(hours, amount(a.RAMByteUsageAverage))), nil
-	case "pvGbHour":
+	case volumeMeter:
 		return gib(share.Mul(share, amount(a.PVByteHours))), nil
-	case "networkGb":
+	case networkMeter:
 		bytes := new(big.Rat).Add(amount(a.NetworkTransferBytes), amount(a.NetworkReceiveBytes))
 		return gib(share.Mul(share, bytes)), nil
 	}

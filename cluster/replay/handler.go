@@ -195,7 +195,9 @@ type errorDocument struct {
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(errorDocument{Code: status, Message: "Error: " + message}) // A client that has gone needs no answer.
+	if err := json.NewEncoder(w).Encode(errorDocument{Code: status, Message: "Error: " + message}); err != nil {
+		return // The client has gone.
+	}
 }
 
 // refuseWindow answers as servers up to 2026 do: with a line of text, and then

@@ -43,7 +43,7 @@ func main() {
 	err := run(context.Background(), os.Args[1:])
 	var code exitError
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp), errors.Is(err, process.ErrToldToStop):
+	case err == nil, errors.Is(err, process.ErrToldToStop):
 	case errors.As(err, &code):
 		os.Exit(int(code))
 	default:
@@ -71,12 +71,15 @@ func run(ctx context.Context, args []string) error {
 
 func (c command) run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.Usage = func() { c.usage(flags) }
+	flags.Usage = func() {} // Help that was asked for goes to stdout, and to stderr otherwise.
 	do := c.define(flags)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return err
-	} else if err != nil {
-		return exitError(2) // The flag package has said what is wrong.
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		c.usage(os.Stdout, flags)
+		return nil
+	case err != nil:
+		c.usage(os.Stderr, flags) // The flag package has said what is wrong.
+		return exitError(2)
 	}
 	if flags.NArg() > 0 && c.args == "" {
 		return fmt.Errorf("%s takes no arguments, got %q; harness %s --help says more", c.name, flags.Args(), c.name)
@@ -84,12 +87,13 @@ func (c command) run(ctx context.Context, args []string) error {
 	return do(ctx, flags.Args())
 }
 
-func (c command) usage(flags *flag.FlagSet) {
-	fmt.Fprintf(flags.Output(), "usage: harness %s\n\n%s\n", strings.TrimSpace(c.name+" [flags] "+c.args), c.summary)
+func (c command) usage(w io.Writer, flags *flag.FlagSet) {
+	flags.SetOutput(w)
+	fmt.Fprintf(w, "usage: harness %s\n\n%s\n", strings.TrimSpace(c.name+" [flags] "+c.args), c.summary)
 	if c.details != "" {
-		fmt.Fprintf(flags.Output(), "\n%s\n", strings.TrimSpace(c.details))
+		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.details))
 	}
-	fmt.Fprintln(flags.Output(), "\nflags:")
+	fmt.Fprintln(w, "\nflags:")
 	flags.PrintDefaults()
 }
 
