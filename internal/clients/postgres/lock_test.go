@@ -110,7 +110,7 @@ func TestLockWaits(t *testing.T) {
 func TestLockLost(t *testing.T) {
 	db := pgtest.Database(t)
 	err := postgres.WithLock(t.Context(), db.Pool, charging, 0, func(held context.Context) error {
-		exec1(held, t, db.DSN, `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+		exec1(context.WithoutCancel(held), t, db.DSN, `SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
 			WHERE l.locktype = 'advisory' AND d.datname = current_database()`)
 		<-held.Done()
 		return held.Err()
