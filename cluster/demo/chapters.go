@@ -57,6 +57,10 @@ func (d *demo) collectAndCharge(ctx context.Context, hour time.Time) error {
 	if err := d.Product.MoveTo(ctx, hour.Add(soon)); err != nil {
 		return err
 	}
+	return d.runCollectors(ctx, hour)
+}
+
+func (d *demo) runCollectors(ctx context.Context, hour time.Time) error {
 	for _, job := range []string{allocationJob, chargeJob} {
 		if err := d.Product.RunCostJob(ctx, platformNamespace, job, hour); err != nil {
 			return err

@@ -96,6 +96,7 @@ func (d *demo) tell(ctx context.Context) error {
 		{"The platform team installs the product", d.install},
 		{"A tenant subscribes", d.subscribe},
 		{fmt.Sprintf("%d hours pass", runs), d.passHours},
+		{"The last hour once more", d.repeat},
 		{"What a user looks at", d.look},
 		{"One figure by hand, and all the others by machine", d.check},
 		{"The tenant leaves the web shop", d.leave},
