@@ -44,7 +44,7 @@ func harness(t *testing.T, args ...string) *exec.Cmd {
 // one of them if we are root.
 func openFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "finops-harness-test-")
+	dir, err := os.MkdirTemp("", "finops-harness-test-") //nolint:usetesting // A test's own folder is closed to other users.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestCommandLine(t *testing.T) {
 		"UnknownFlag":    {reason: "So does an unknown flag.", args: []string{"postgres", "--fsink"}, code: 2, stderr: "usage: harness postgres"},
 		"Surplus":        {reason: "What would be ignored is refused.", args: []string{"assets", "here"}, code: 1, stderr: "assets takes no arguments"},
 		"BadInstant":     {reason: "An instant has one form.", args: []string{"replay", "--anchor=today"}, code: 2, stderr: "want an instant such as"},
-		"WithNothing":    {reason: "Something has to run.", args: []string{"with"}, code: 1, stderr: "with needs a program"},
+		"WithNothing":    {reason: "Something has to run.", args: []string{"with"}, code: 1, stderr: "no program is named"},
 		"ExitCode":       {reason: "The program's exit code is the harness's.", args: []string{"with", "--", "sh", "-c", "echo ran; exit 7"}, code: 7, stdout: "ran"},
 		"Signal":         {reason: "An end by signal is told as a shell tells it.", args: []string{"with", "--", "sh", "-c", "kill -9 $$"}, code: 137, stderr: "killed"},
 		"NoProgram":      {reason: "A program that is not there is named.", args: []string{"with", "--", "no-such-program"}, code: 1, stderr: `cannot run "no-such-program"`},
@@ -204,11 +204,10 @@ func waitClosed(t *testing.T, address string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	err := process.WaitFor(ctx, "the server to end", func(context.Context) error {
-		connection, err := net.Dial("tcp", address)
-		if err != nil {
-			return nil
+		if connection, err := net.Dial("tcp", address); err == nil {
+			return errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
 		}
-		return errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

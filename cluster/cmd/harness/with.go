@@ -27,7 +27,7 @@ FINOPS_TEST_OPENCOST. Its exit status is the harness's. For example:
 		dir := flags.String("dir", "", "run the program in this `folder`")
 		return func(ctx context.Context, args []string) error {
 			if len(args) == 0 {
-				return errors.New("with needs a program to run; harness with --help says more")
+				return errors.New("no program is named; harness with --help says more")
 			}
 			// The program has the terminal; a signal meant for us is meant for it.
 			signals := make(chan os.Signal, 8)
