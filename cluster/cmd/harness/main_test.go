@@ -69,15 +69,15 @@ func TestCommandLine(t *testing.T) {
 	}{
 		"Nothing":        {reason: "Without a command it says what there is.", code: 2, stderr: "commands:"},
 		"Help":           {reason: "So it does when asked.", args: []string{"--help"}, stdout: "commands:"},
-		"CommandHelp":    {reason: "Each command explains itself.", args: []string{"replay", "--help"}, stdout: "-clock-offset"},
+		"CommandHelp":    {reason: "Each command explains itself.", args: []string{replayCommand.name, "--help"}, stdout: "-clock-offset"},
 		"UnknownCommand": {reason: "A typo says where to look.", args: []string{"dwon"}, code: 1, stderr: `there is no command "dwon"; harness --help lists them`},
 		"UnknownFlag":    {reason: "So does an unknown flag.", args: []string{"postgres", "--fsink"}, code: 2, stderr: "usage: harness postgres"},
 		"Surplus":        {reason: "What would be ignored is refused.", args: []string{"assets", "here"}, code: 1, stderr: "assets takes no arguments"},
-		"BadInstant":     {reason: "An instant has one form.", args: []string{"replay", "--anchor=today"}, code: 2, stderr: "want an instant such as"},
-		"WithNothing":    {reason: "Something has to run.", args: []string{"with"}, code: 1, stderr: "no program is named"},
-		"ExitCode":       {reason: "The program's exit code is the harness's.", args: []string{"with", "--", "sh", "-c", "echo ran; exit 7"}, code: 7, stdout: "ran"},
-		"Signal":         {reason: "An end by signal is told as a shell tells it.", args: []string{"with", "--", "sh", "-c", "kill -9 $$"}, code: 137, stderr: "killed"},
-		"NoProgram":      {reason: "A program that is not there is named.", args: []string{"with", "--", "no-such-program"}, code: 1, stderr: `cannot run "no-such-program"`},
+		"BadInstant":     {reason: "An instant has one form.", args: []string{replayCommand.name, "--anchor=today"}, code: 2, stderr: "want an instant such as"},
+		"WithNothing":    {reason: "Something has to run.", args: []string{withCommand.name}, code: 1, stderr: "no program is named"},
+		"ExitCode":       {reason: "The program's exit code is the harness's.", args: []string{withCommand.name, "--", "sh", "-c", "echo ran; exit 7"}, code: 7, stdout: "ran"},
+		"Signal":         {reason: "An end by signal is told as a shell tells it.", args: []string{withCommand.name, "--", "sh", "-c", "kill -9 $$"}, code: 137, stderr: "killed"},
+		"NoProgram":      {reason: "A program that is not there is named.", args: []string{withCommand.name, "--", "no-such-program"}, code: 1, stderr: `cannot run "no-such-program"`},
 		"OutsideStory":   {reason: "Steps of a story need a story.", args: []string{"time", "2031-03-03T09:00:00Z"}, code: 1, stderr: "FINOPS_TEST_CONTROL is not set"},
 		"BadHour":        {reason: "A run needs a name and an hour.", args: []string{"costjob", "charges-hourly"}, code: 1, stderr: "costjob needs a name and an hour"},
 	}
@@ -103,7 +103,7 @@ func TestCommandLine(t *testing.T) {
 
 // The parts' variables reach the program, and only what was asked for is there.
 func TestWithParts(t *testing.T) {
-	cmd := harness(t, "with", "--replay", "--", "sh", "-c", `echo "$FINOPS_TEST_OPENCOST|$FINOPS_TEST_POSTGRES"`)
+	cmd := harness(t, withCommand.name, "--replay", "--", "sh", "-c", `echo "$FINOPS_TEST_OPENCOST|$FINOPS_TEST_POSTGRES"`)
 	cmd.Env = append(cmd.Env, "FINOPS_TEST_POSTGRES=")
 	out, err := cmd.Output()
 	if err != nil {
