@@ -60,8 +60,8 @@ type Hours struct {
 	First, End time.Time
 }
 
-// PrepareCharges makes the tables in which batches arrive. They belong to the
-// session of the connection, so call it once for each.
+// PrepareCharges makes the tables in which batches arrive, unless the session of
+// the connection has them.
 func PrepareCharges(ctx context.Context, db DB) error {
 	for _, sql := range []string{createStagedChargesSQL, createStagedWindowsSQL} {
 		if _, err := db.Exec(ctx, sql); err != nil {

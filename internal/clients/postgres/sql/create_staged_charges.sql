@@ -1,5 +1,5 @@
 -- Where the rows of a batch arrive before they are merged. They last as long as the batch's transaction.
-CREATE TEMPORARY TABLE staged_charges (
+CREATE TEMPORARY TABLE IF NOT EXISTS staged_charges (
     subscription_uid         UUID NOT NULL,
     window_start             TIMESTAMPTZ NOT NULL,
     charge_source            TEXT COLLATE "C" NOT NULL,

@@ -1,0 +1,183 @@
+package charge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/charge"
+	"github.com/provider-finops/provider-finops/internal/finops/hour"
+	"github.com/provider-finops/provider-finops/internal/jobs/execution"
+)
+
+// FieldManager is the owner of what the collector writes to the API server.
+const FieldManager = "finops-charge-collector"
+
+// lockWork names the lock that keeps two runs of one cluster apart (BETTER-CJ-10).
+const lockWork = "charge-collection"
+
+// Dependencies are what a run works with.
+type Dependencies struct {
+	// Client reads from the API server itself, never from a cache.
+	Client client.Client
+	Clock  clock.PassiveClock
+	Log    logr.Logger
+}
+
+// run is one run of the collector.
+type run struct {
+	Settings
+
+	client client.Client
+	log    logr.Logger
+	pool   *pgxpool.Pool
+
+	now    time.Time  // Business time at the start.
+	pinned charge.Run // What everything is computed for.
+	books  charge.Books
+	world  world
+
+	written, deleted int64
+	patched          int64
+	released         int64
+}
+
+// Run does the work of one hour: it writes the charges of all Subscriptions,
+// publishes their costs, and lets those go that are deleted and settled. It
+// leaves a record on its CostJob whatever happens, and returns an error if
+// anything was recorded against anybody but an implausible charge (OPEN-CJ-26).
+//
+// If another run of the cluster does not finish within DatabaseInitTimeout it
+// leaves the work to that one and returns nil.
+func Run(ctx context.Context, s Settings, d Dependencies) error {
+	r := &run{Settings: s, client: d.Client, log: d.Log, now: d.Clock.Now().UTC()}
+	for _, note := range s.Notes {
+		r.log.Info(note)
+	}
+
+	err := r.locked(ctx)
+	if errors.Is(err, postgres.ErrLockTaken) {
+		r.log.Info("another charge collection is running; leaving the work to it", "cluster", s.ClusterID)
+		return nil
+	}
+
+	if s.recorded() {
+		record := execution.Record{Start: r.now, Duration: d.Clock.Since(r.now), Err: err}
+		err = errors.Join(err, r.record(ctx, record))
+	}
+	return err
+}
+
+// record writes the execution record, also when the run was told to stop.
+func (r *run) record(ctx context.Context, record execution.Record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.StatusUpdateTimeout)
+	defer cancel()
+	return execution.Write(ctx, client.WithFieldOwner(r.client, FieldManager), r.CostJob, record)
+}
+
+func (r *run) locked(ctx context.Context) error {
+	pinned, source, err := hour.Pin(r.Hint, r.now)
+	if err != nil {
+		return err
+	}
+	r.pinned.Hour = pinned
+	r.log.Info("collecting charges", "hour", pinned.Format(time.RFC3339), "pinnedBy", source, "cluster", r.ClusterID)
+
+	if r.pool, err = r.open(ctx); err != nil {
+		return err
+	}
+	defer r.pool.Close()
+
+	key := postgres.LockKey{Work: lockWork, Scope: r.ClusterID}
+	return postgres.WithLock(ctx, r.pool, key, r.DatabaseInitTimeout, r.work)
+}
+
+func (r *run) open(ctx context.Context) (*pgxpool.Pool, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.DatabaseInitTimeout)
+	defer cancel()
+	return postgres.Open(ctx, r.Database)
+}
+
+// work is the run itself, while nobody else runs.
+func (r *run) work(ctx context.Context) error {
+	var err error
+	if r.world, err = r.gather(ctx); err != nil {
+		return err
+	}
+	if err := r.settleBounds(ctx); err != nil {
+		return err
+	}
+	if err := r.resolve(ctx, r.world); err != nil {
+		return err
+	}
+	if err := r.plan(ctx); err != nil {
+		return err
+	}
+
+	if err := r.charge(ctx); err != nil {
+		return err
+	}
+	leaving := r.closeOut(ctx)
+	summed := r.summarize(ctx)
+	r.publish(ctx, summed == nil)
+	r.release(ctx, leaving)
+
+	return errors.Join(summed, r.verdict(ctx))
+}
+
+// settleBounds reads what the run may rely on: the allocation boundary, which
+// charging and cleanup share, and the recorded rates.
+func (r *run) settleBounds(ctx context.Context) error {
+	scope := postgres.Scope{ClusterID: r.ClusterID, Aggregation: r.Aggregation}
+	evidence, err := postgres.CollectionEvidence(ctx, r.pool, scope, r.Limits.Oldest(r.pinned.Hour), r.pinned.Hour)
+	if err != nil {
+		return err
+	}
+	evidence.Collecting = r.world.collecting
+	r.pinned.SettledBefore = r.Limits.Boundary(r.pinned.Hour, evidence).Cap(r.pinned.Hour)
+
+	books, err := postgres.RecordedBooks(ctx, r.pool, r.ClusterID)
+	if err != nil {
+		return err
+	}
+	r.books = booksOf(books)
+	return nil
+}
+
+// verdict counts what was done and says whether the run failed.
+func (r *run) verdict(ctx context.Context) error {
+	var failed, parked int
+	var first error
+	for _, s := range r.world.subjects {
+		switch {
+		case s.failure != nil:
+			failed++
+			r.log.Error(s.failure, "cannot settle a Subscription", "subscription", s.key)
+			if first == nil {
+				first = fmt.Errorf("%s: %w", s.key, s.failure)
+			}
+		case s.parked != nil:
+			parked++
+			r.log.Info("a charge is held back", "subscription", s.key, "reason", s.parked.Error())
+		}
+	}
+	r.log.Info("collected charges", "hour", r.pinned.Hour.Format(time.RFC3339),
+		"settledBefore", r.pinned.SettledBefore.Format(time.RFC3339), "subscriptions", len(r.world.subjects),
+		"rowsWritten", r.written, "rowsDeleted", r.deleted, "statusesWritten", r.patched, "released", r.released,
+		"failed", failed, "parked", parked)
+
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("cannot finish the run: %w", context.Cause(ctx))
+	}
+	if failed > 0 {
+		return fmt.Errorf("cannot settle %d of %d Subscriptions, the first is %w", failed, len(r.world.subjects), first)
+	}
+	return nil
+}

@@ -1,0 +1,381 @@
+package charge_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/collection"
+	"github.com/provider-finops/provider-finops/internal/finops/hour"
+	"github.com/provider-finops/provider-finops/internal/jobs/charge"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
+)
+
+const (
+	cluster     = "test"
+	aggregation = "namespace,pod,container"
+)
+
+// A stage is an API server without anything of ours, a fresh database, and what
+// a run needs to work on them. A run looks at the whole cluster, so the tests of
+// this package share one server one after the other.
+type stage struct {
+	*testing.T
+
+	db        pgtest.DB
+	api       client.Client
+	namespace string
+	settings  charge.Settings
+	writes    *writes
+	log       *strings.Builder
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	config := apitest.Config(t)
+	s := &stage{T: t, db: pgtest.Database(t), api: apitest.Client(t), writes: &writes{}, log: &strings.Builder{}}
+	s.clear()
+	s.namespace = apitest.Namespace(t, s.api)
+	s.settings = charge.Settings{
+		Database:                   postgres.Config{DSN: s.db.DSN},
+		ClusterID:                  cluster,
+		Aggregation:                aggregation,
+		Limits:                     collection.Limits{LookbackHours: 2, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
+		MaxAmount:                  1_000_000_000_000_000,
+		DatabaseInitTimeout:        30 * time.Second,
+		KubernetesOperationTimeout: 30 * time.Second,
+		StatusUpdateTimeout:        30 * time.Second,
+	}
+	config.Wrap(s.writes.wrap)
+	s.writes.config = config
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the runs said:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// clear removes what earlier tests left on the server.
+func (s *stage) clear() {
+	s.Helper()
+	var subscriptions v1alpha1.SubscriptionList
+	s.must(s.api.List(s.Context(), &subscriptions))
+	for i := range subscriptions.Items {
+		o := &subscriptions.Items[i]
+		o.Finalizers = nil
+		s.must(s.api.Update(s.Context(), o))
+		s.must(client.IgnoreNotFound(s.api.Delete(s.Context(), o)))
+	}
+	for _, kind := range []client.ObjectList{&v1alpha1.OfferingList{}, &v1alpha1.PriceBookList{}, &v1alpha1.CostJobList{}} {
+		s.must(s.api.List(s.Context(), kind))
+		switch list := kind.(type) {
+		case *v1alpha1.OfferingList:
+			for i := range list.Items {
+				s.must(s.api.Delete(s.Context(), &list.Items[i]))
+			}
+		case *v1alpha1.PriceBookList:
+			for i := range list.Items {
+				s.must(s.api.Delete(s.Context(), &list.Items[i]))
+			}
+		case *v1alpha1.CostJobList:
+			for i := range list.Items {
+				s.must(s.api.Delete(s.Context(), &list.Items[i]))
+			}
+		}
+	}
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// run runs the collector for an hour, a few seconds after it began.
+func (s *stage) run(hourText string) error {
+	s.Helper()
+	return s.runWith(s.settings, hourText)
+}
+
+func (s *stage) runWith(settings charge.Settings, hourText string) error {
+	s.Helper()
+	settings.Hint = hour.Hint{Scheduled: hourText}
+	api, err := client.New(s.writes.config, client.Options{Scheme: apitest.Scheme()})
+	s.must(err)
+	return s.runOn(api, settings, at(hourText).Add(7*time.Second))
+}
+
+func (s *stage) runOn(api client.Client, settings charge.Settings, now time.Time) error {
+	s.Helper()
+	return charge.Run(s.Context(), settings, charge.Dependencies{
+		Client: api,
+		Clock:  clocktesting.NewFakePassiveClock(now),
+		Log:    s.logger(),
+	})
+}
+
+func (s *stage) logger() logr.Logger {
+	return funcr.New(func(_, args string) { fmt.Fprintln(s.log, args) }, funcr.Options{})
+}
+
+func (s *stage) mustRun(hourText string) {
+	s.Helper()
+	if err := s.run(hourText); err != nil {
+		s.Fatalf("run of %s: %v", hourText, err)
+	}
+}
+
+// fee is an Offering of a fee alone.
+func fee(alignment v1alpha1.TickAlignment, period string, price int64) v1alpha1.OfferingSpec {
+	return v1alpha1.OfferingSpec{Pricing: v1alpha1.Pricing{
+		SubscriptionFee: &v1alpha1.SubscriptionFee{TickAlignment: alignment, Period: period, PriceMicros: price},
+	}}
+}
+
+// withMeters adds meters at the rates of the book.
+func withMeters(spec v1alpha1.OfferingSpec, names ...v1alpha1.MeterName) v1alpha1.OfferingSpec {
+	for _, n := range names {
+		spec.Pricing.ResourcePricing = append(spec.Pricing.ResourcePricing, v1alpha1.Meter{Name: n})
+	}
+	return spec
+}
+
+func (s *stage) offering(name string, spec v1alpha1.OfferingSpec) *v1alpha1.Offering {
+	s.Helper()
+	o := &v1alpha1.Offering{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, Spec: spec}
+	s.must(s.api.Create(s.Context(), o))
+	return o
+}
+
+// subscription creates one that the controller has activated.
+func (s *stage) subscription(name, offering, activated string, sources ...v1alpha1.UsageSource) *v1alpha1.Subscription {
+	s.Helper()
+	sub := &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Finalizers: []string{v1alpha1.SubscriptionFinalizer}},
+		Spec: v1alpha1.SubscriptionSpec{
+			OfferingRef:  v1alpha1.ObjectReference{Namespace: s.namespace, Name: offering},
+			UsageSources: sources,
+		},
+	}
+	s.must(s.api.Create(s.Context(), sub))
+	if activated != "" {
+		sub.Status.ActivatedAt = ptr.To(metav1.NewTime(at(activated)))
+		sub.Report(v1alpha1.Ready(v1alpha1.ReasonActivationSucceeded, ""), v1alpha1.Active(v1alpha1.ReasonActivationSucceeded, ""))
+		s.must(s.api.Status().Update(s.Context(), sub))
+	}
+	return sub
+}
+
+// end ends a Subscription as the controller does, without deleting it.
+func (s *stage) end(name, deactivated string) {
+	s.Helper()
+	sub := s.get(name)
+	sub.Status.DeactivatedAt = ptr.To(metav1.NewTime(at(deactivated)))
+	sub.Report(v1alpha1.Inactive(v1alpha1.ReasonMarkedForDeletion, ""))
+	s.must(s.api.Status().Update(s.Context(), sub, client.FieldOwner("finops-controller")))
+}
+
+// remove deletes a Subscription and ends it.
+func (s *stage) remove(name, deactivated string) {
+	s.Helper()
+	s.must(s.api.Delete(s.Context(), s.get(name)))
+	s.end(name, deactivated)
+}
+
+func (s *stage) get(name string) *v1alpha1.Subscription {
+	s.Helper()
+	sub := &v1alpha1.Subscription{}
+	s.must(s.api.Get(s.Context(), types.NamespacedName{Namespace: s.namespace, Name: name}, sub))
+	return sub
+}
+
+// gone reports whether a Subscription has been released.
+func (s *stage) gone(name string) bool {
+	s.Helper()
+	err := s.api.Get(s.Context(), types.NamespacedName{Namespace: s.namespace, Name: name}, &v1alpha1.Subscription{})
+	s.must(client.IgnoreNotFound(err))
+	return err != nil
+}
+
+// collector creates the CostJob of a collector.
+func (s *stage) collector(name string, kind v1alpha1.CostJobType) {
+	s.Helper()
+	s.must(s.api.Create(s.Context(), &v1alpha1.CostJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		Spec:       v1alpha1.CostJobSpec{Type: kind, Interval: metav1.Duration{Duration: time.Hour}},
+	}))
+}
+
+// activeBook creates the price book that the fee takes its currency from.
+func (s *stage) activeBook(currency string) {
+	s.Helper()
+	b := &v1alpha1.PriceBook{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "tariff"},
+		Spec:       v1alpha1.PriceBookSpec{Currency: currency, ValuationMode: v1alpha1.ValuationModeCurrency},
+	}
+	s.must(s.api.Create(s.Context(), b))
+	b.Status.Active = true
+	s.must(s.api.Status().Update(s.Context(), b))
+}
+
+// tariff stores the rates that rows are measured under.
+func (s *stage) tariff(currency string, cpuMicros int64) int64 {
+	s.Helper()
+	var id int64
+	s.must(s.db.Pool.QueryRow(s.Context(), `
+		INSERT INTO pricebooks (cluster_id, namespace, name, uid, generation, currency, content_hash, cpu_hour_micros)
+		VALUES ($1, 'finops', 'tariff', $2, 1, $3, $4, $5) RETURNING id`,
+		cluster, uuid.NewString(), currency, uuid.NewString(), cpuMicros).Scan(&id))
+	return id
+}
+
+// measure stores a row of an hour of the namespace "app": so many cores on
+// average over the whole hour.
+func (s *stage) measure(hourText, pod, cores string, book int64, final bool) {
+	s.Helper()
+	h := at(hourText)
+	_, err := postgres.EnsureMonths(s.Context(), s.db.Pool, h, h)
+	s.must(err)
+	s.exec(`
+		INSERT INTO provider_allocations AS a (cluster_id, aggregation, hour, namespace, name, pod, controller, controller_kind,
+		       alloc_start, alloc_end, collected_at, is_finalized, cpu_core_usage_avg, pricebook_id, currency)
+		SELECT $1, $2, $3, 'app', $4, $4, 'api', 'deployment', $3, $3::timestamptz + interval '1 hour', $3, $5, $6::text::numeric, id, currency
+		  FROM pricebooks WHERE id = $7
+		ON CONFLICT (cluster_id, aggregation, hour, namespace, name) DO UPDATE
+		   SET is_finalized = excluded.is_finalized, cpu_core_usage_avg = excluded.cpu_core_usage_avg`,
+		cluster, aggregation, h, pod, final, cores, book)
+	state := "open"
+	if final {
+		state = "final"
+	}
+	s.exec(`
+		INSERT INTO allocation_hours (cluster_id, aggregation, hour, state, row_count, updated_at) VALUES ($1, $2, $3, $4, 1, $3)
+		ON CONFLICT (cluster_id, aggregation, hour) DO UPDATE SET state = excluded.state`,
+		cluster, aggregation, h, state)
+}
+
+func (s *stage) exec(sql string, args ...any) {
+	s.Helper()
+	_, err := s.db.Pool.Exec(s.Context(), sql, args...)
+	s.must(err)
+}
+
+func (s *stage) lines(sql string, args ...any) []string {
+	s.Helper()
+	rows, err := s.db.Pool.Query(s.Context(), sql, args...)
+	s.must(err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	s.must(err)
+	return lines
+}
+
+// charges are the rows of the table in words: which Subscription, day and hour,
+// what for and how much; a ~ marks a row that is not final.
+func (s *stage) charges() []string {
+	s.Helper()
+	return s.lines(`
+		SELECT DISTINCT ON (c.subscription_uid, c.window_start, c.charge_source)
+		       concat_ws(' ', v.name, to_char(c.window_start AT TIME ZONE 'UTC', 'DD HH24'), c.charge_source, c.amount_micros, c.currency, c.details)
+		       || CASE WHEN c.finalized THEN '' ELSE ' ~' END
+		  FROM subscription_charges AS c
+		  JOIN subscriptions AS v ON v.cluster_id = c.cluster_id AND v.uid = c.subscription_uid
+		 ORDER BY c.subscription_uid, c.window_start, c.charge_source`)
+}
+
+// dump is everything the charge run writes, but for what says when.
+func (s *stage) dump() []string {
+	s.Helper()
+	return slices.Concat(
+		s.lines(`
+			SELECT (to_jsonb(c) - 'created_at' - 'updated_at')::text FROM subscription_charges AS c
+			 ORDER BY cluster_id, subscription_uid, window_start, charge_source`),
+		s.lines(`SELECT (to_jsonb(w) - 'updated_at')::text FROM subscription_watermarks AS w ORDER BY cluster_id, subscription_uid`),
+		s.lines(`SELECT (to_jsonb(v) - 'valid_from')::text FROM offerings AS v ORDER BY cluster_id, id`),
+		s.lines(`SELECT (to_jsonb(v) - 'valid_from')::text FROM subscriptions AS v ORDER BY cluster_id, id`),
+	)
+}
+
+// watermark is how far a Subscription is settled.
+func (s *stage) watermarks() []string {
+	s.Helper()
+	return s.lines(`SELECT to_char(finalized_through AT TIME ZONE 'UTC', 'DD HH24') FROM subscription_watermarks ORDER BY subscription_uid`)
+}
+
+func (s *stage) events() []string {
+	s.Helper()
+	var list corev1.EventList
+	s.must(s.api.List(s.Context(), &list, client.InNamespace(s.namespace)))
+	var reasons []string
+	for _, e := range list.Items {
+		reasons = append(reasons, e.InvolvedObject.Name+" "+e.Reason)
+	}
+	slices.Sort(reasons)
+	return reasons
+}
+
+// writes counts what the runs of a stage write to the API server, events left
+// out: they are no state.
+type writes struct {
+	config *rest.Config
+
+	mu    sync.Mutex
+	lines []string
+	fail   func(*http.Request) error
+}
+
+func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/events") {
+			if w.fail != nil {
+				if err := w.fail(r); err != nil {
+					return nil, err
+				}
+			}
+			w.mu.Lock()
+			w.lines = append(w.lines, r.Method+" "+r.URL.Path)
+			w.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+func (w *writes) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := w.lines
+	w.lines = nil
+	return lines
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func at(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}

@@ -1,0 +1,143 @@
+package charge
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/charge"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/finops/tick"
+)
+
+// A subject is a Subscription as a run knows it: what its bill depends on, how
+// far it is settled, and what came of it. There may be many thousands, so it
+// holds no more than that of the object.
+type subject struct {
+	uid             string
+	key             types.NamespacedName
+	resourceVersion string
+	generation      int64
+	offering        ref.Key
+	life            tick.Life
+	sources         []charge.Source
+	deleting        bool
+	published       published
+
+	bill              *charge.Bill // Nil until the terms are known.
+	offeringVersionID int64
+	versionID         int64
+	windows           charge.Windows
+
+	// departing says that the run lets it go unless something comes between, so
+	// that the hour in progress has nothing for it.
+	departing bool
+
+	sums *sums // Nil if it has no rows in the month.
+
+	failure error // What was recorded against it. The first failure stands.
+	parked  error // Which charge is held back.
+	changed bool  // The object is no longer what was charged.
+}
+
+// newSubject takes from an object what a run needs of it.
+func newSubject(s *v1alpha1.Subscription) *subject {
+	sub := &subject{
+		uid:             string(s.UID),
+		key:             types.NamespacedName{Namespace: s.Namespace, Name: s.Name},
+		resourceVersion: s.ResourceVersion,
+		generation:      s.Generation,
+		offering:        ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
+		life:            lifeOf(s),
+		sources:         sourcesOf(s),
+		deleting:        s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),
+		published:       publishedOn(s),
+	}
+	return sub
+}
+
+func lifeOf(s *v1alpha1.Subscription) tick.Life {
+	var life tick.Life
+	if t := s.Status.ActivatedAt; t != nil {
+		life.ActivatedAt = t.UTC()
+	}
+	if t := s.Status.DeactivatedAt; t != nil {
+		life.DeactivatedAt = t.UTC()
+	}
+	return life
+}
+
+// sourcesOf are the usage sources that select something.
+func sourcesOf(s *v1alpha1.Subscription) []charge.Source {
+	var sources []charge.Source
+	for _, u := range s.Spec.UsageSources {
+		source := charge.Source{Kind: u.ResourceType, Name: u.Name, Namespace: u.Namespace}
+		if !source.Ignored() {
+			sources = append(sources, source)
+		}
+	}
+	return sources
+}
+
+// billed reports whether there is anything to charge, ever.
+func (s *subject) billed() bool { return !s.life.ActivatedAt.IsZero() }
+
+// served reports whether the run writes charges for it. Once something went
+// wrong it does not any more: a later hour must not pass an earlier one.
+func (s *subject) served() bool {
+	return s.bill != nil && s.failure == nil && s.parked == nil
+}
+
+func (s *subject) fail(err error) {
+	if s.failure == nil {
+		s.failure = err
+	}
+}
+
+// refuse records why a charge could not be computed: an implausible one is
+// parked, for somebody to look at, and fails nothing else.
+func (s *subject) refuse(err error) {
+	if charge.Parked(err) {
+		if s.parked == nil {
+			s.parked = err
+		}
+		return
+	}
+	s.fail(err)
+}
+
+// departure is what decides whether it may go.
+func (s *subject) departure(run charge.Run) charge.Departure {
+	d := charge.Departure{Run: run, Life: s.life, Bill: s.bill}
+	switch {
+	case s.failure != nil:
+		d.Failure = s.failure.Error()
+	case s.parked != nil:
+		d.Failure = s.parked.Error()
+	}
+	return d
+}
+
+// version is the Subscription as the mirror stores it, for one that has no row
+// there. The labels of its namespace are the controller's to add.
+func version(s *v1alpha1.Subscription, spec []byte, offeringUID string) postgres.Subscription {
+	life := lifeOf(s)
+	v := postgres.Subscription{
+		Object: postgres.Object{
+			Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Generation: s.Generation,
+			Spec: spec, Labels: s.Labels, Annotations: s.Annotations,
+		},
+		OfferingNamespace: s.Spec.OfferingRef.Namespace,
+		OfferingName:      s.Spec.OfferingRef.Name,
+		OfferingUID:       offeringUID,
+		CompatibilityRoot: s.Status.CompatibilityRoot,
+		ActivatedAt:       life.ActivatedAt,
+		DeactivatedAt:     life.DeactivatedAt,
+	}
+	if p := s.Spec.Parent; p != nil {
+		v.ParentNamespace, v.ParentName = p.SubscriptionRef.Namespace, p.SubscriptionRef.Name
+	}
+	return v
+}
