@@ -1,0 +1,166 @@
+// Package finopsprovider tells OpenCost where the cluster runs.
+//
+// It does so only where the multi-tenant operator runs OpenCost, by patching the
+// resource that OpenCost is run from. An OpenCost that somebody brought along is
+// theirs to configure: there the status says whether the spec makes sense, and
+// nothing is written. Package cloud decides what the spec asks for.
+//
+// What is outside, in the sense of the managed reconciler, is that resource: it
+// is observed and updated, never created or deleted. Settings are only switched
+// on; the deletion of a FinOpsProvider undoes nothing.
+package finopsprovider
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/finops/cloud"
+)
+
+// connector makes the external client of one reconcile.
+type connector struct {
+	client   client.Client
+	live     client.Reader // Reads from the server: the resource may not be installed, so it is not cached.
+	mapper   apimeta.RESTMapper
+	opencost opencost.Installation
+	bundled  bool // The multi-tenant operator runs OpenCost.
+	clock    clock.PassiveClock
+	log      logging.Logger
+}
+
+// Connect returns a client for one reconcile.
+func (c *connector) Connect(context.Context, *v1alpha1.FinOpsProvider) (managed.TypedExternalClient[*v1alpha1.FinOpsProvider], error) {
+	return &external{connector: c}, nil
+}
+
+type external struct {
+	*connector
+
+	next change
+}
+
+// A change is what OpenCost's resource lacks.
+type change struct {
+	found  *unstructured.Unstructured
+	wanted *unstructured.Unstructured
+
+	write   bool // The resource lacks a value.
+	restart bool // It was changed, and OpenCost has not been restarted since.
+}
+
+// Observe compares OpenCost's resource with what the spec asks for.
+func (e *external) Observe(ctx context.Context, p *v1alpha1.FinOpsProvider) (managed.ExternalObservation, error) {
+	if meta.WasDeleted(p) {
+		return managed.ExternalObservation{}, nil
+	}
+	upToDate := managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}
+
+	s, ok := settings(p)
+	if !ok {
+		e.log.Info("No valid provider option configured")
+		reportNoOption(p)
+
+		return upToDate, nil
+	}
+	if !e.bundled {
+		reportSynced(p, messageOwnOpenCost, e.clock.Now(), false)
+
+		return upToDate, nil
+	}
+
+	found, err := e.resource(ctx)
+	var missing *notFoundError
+	if errors.As(err, &missing) {
+		// Trying again at once cannot help, so this is no error: the resync
+		// looks again.
+		reportNotFound(p, missing)
+
+		return upToDate, nil
+	}
+	if err != nil {
+		return managed.ExternalObservation{}, e.failed(p, err)
+	}
+	if e.next, err = compare(found, s); err != nil {
+		return managed.ExternalObservation{}, e.failed(p, err)
+	}
+	if e.next.write || e.next.restart {
+		return managed.ExternalObservation{ResourceExists: true}, nil
+	}
+	reportSynced(p, messageSynced(leftovers(found, s)), e.clock.Now(), false)
+
+	return upToDate, nil
+}
+
+func compare(found *unstructured.Unstructured, s cloud.Settings) (change, error) {
+	u, err := wanted(found, s)
+	if err != nil {
+		return change{}, err
+	}
+	_, pending := found.GetAnnotations()[opencost.AnnotationRestartPending]
+
+	return change{found: found, wanted: u, write: !equality.Semantic.DeepEqual(found.Object, u.Object), restart: pending}, nil
+}
+
+// Create does nothing: OpenCost's resource is not ours to make.
+func (e *external) Create(context.Context, *v1alpha1.FinOpsProvider) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, nil
+}
+
+// Update patches OpenCost's resource and restarts OpenCost. The mark that a
+// restart is due is stored with the patch and removed only after the restart, so
+// whatever fails in between is made up for by the next reconcile.
+func (e *external) Update(ctx context.Context, p *v1alpha1.FinOpsProvider) (managed.ExternalUpdate, error) {
+	u := e.next.wanted
+	if e.next.write {
+		meta.AddAnnotations(u, map[string]string{opencost.AnnotationRestartPending: "true"})
+		if err := e.patch(ctx, u, e.next.found); err != nil {
+			return managed.ExternalUpdate{}, e.failed(p, err)
+		}
+	}
+	if err := e.opencost.Restart(ctx, e.client, e.clock.Now()); err != nil {
+		return managed.ExternalUpdate{}, e.failed(p, err)
+	}
+	before := u.DeepCopy()
+	meta.RemoveAnnotations(u, opencost.AnnotationRestartPending)
+	if err := e.patch(ctx, u, before); err != nil {
+		return managed.ExternalUpdate{}, e.failed(p, err)
+	}
+	s, _ := settings(p)
+	reportSynced(p, messageSynced(leftovers(u, s)), e.clock.Now(), true)
+
+	return managed.ExternalUpdate{}, nil
+}
+
+// Delete does nothing; see Observe.
+func (e *external) Delete(context.Context, *v1alpha1.FinOpsProvider) (managed.ExternalDelete, error) {
+	return managed.ExternalDelete{}, nil
+}
+
+// Disconnect does nothing: the client is shared.
+func (e *external) Disconnect(context.Context) error { return nil }
+
+// patch writes what differs between two states of OpenCost's resource, and
+// nothing else of it: it belongs to somebody else.
+func (e *external) patch(ctx context.Context, u, before *unstructured.Unstructured) error {
+	return errors.Wrapf(e.client.Patch(ctx, u, client.MergeFrom(before), client.FieldOwner(frame.FieldManager)),
+		"cannot configure OpenCost resource %q", client.ObjectKeyFromObject(u).String())
+}
+
+// failed reports an error on the object and hands it on.
+func (e *external) failed(p *v1alpha1.FinOpsProvider, err error) error {
+	reportFailed(p, err)
+
+	return err
+}

@@ -1,0 +1,322 @@
+package finopsprovider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Main(m)) }
+
+var start = time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
+
+const group = "dependencies.tenantoperator.stakater.com"
+
+// A bench is the one FinOpsProvider and a namespace for OpenCost.
+type bench struct {
+	c        client.WithWatch
+	r        reconcile.Reconciler
+	opencost opencost.Installation
+	clock    *clocktesting.FakePassiveClock
+	writes   *apitest.Writes
+	p        *v1alpha1.FinOpsProvider
+}
+
+func newBench(t *testing.T, bundled bool, spec v1alpha1.FinOpsProviderSpec) *bench {
+	t.Helper()
+	mgr, writes := apitest.Manager(t)
+	apitest.Run(t, mgr)
+	c := apitest.Client(t)
+	b := &bench{
+		c: c, writes: writes,
+		opencost: opencost.Installation{Namespace: apitest.Namespace(t, c), Deployment: "opencost"},
+		clock:    clocktesting.NewFakePassiveClock(start),
+	}
+	b.r = newReconciler(mgr, frame.Options{
+		Logger: logging.NewNopLogger(), Clock: b.clock, Poll: time.Hour, MaxConcurrentReconciles: 1, Limiter: ratelimiter.NewGlobal(1000),
+	}, b.opencost, bundled)
+
+	b.p = &v1alpha1.FinOpsProvider{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec}
+	if err := c.Create(t.Context(), b.p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.Background(), b.p); err != nil {
+			t.Errorf("cannot delete the provider: %v", err)
+		}
+	})
+
+	return b
+}
+
+// A standing is what a user sees of the provider.
+type standing struct {
+	Ready   metav1.ConditionStatus
+	Reason  string
+	Message string
+	Synced  metav1.ConditionStatus
+	Time    string
+}
+
+func (b *bench) stands(want standing) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		if err := b.c.Get(ctx, client.ObjectKeyFromObject(b.p), b.p); err != nil {
+			return err
+		}
+		got := standing{}
+		if c := meta.FindStatusCondition(b.p.Status.Conditions, v1alpha1.TypeReady); c != nil {
+			got.Ready, got.Reason, got.Message = c.Status, c.Reason, strings.ReplaceAll(c.Message, b.opencost.Namespace, "NAMESPACE")
+		}
+		if c := meta.FindStatusCondition(b.p.Status.Conditions, v1alpha1.TypeSynced); c != nil {
+			got.Synced = c.Status
+		}
+		if at := b.p.Status.LastSyncTime; at != nil {
+			got.Time = at.UTC().Format(time.TimeOnly)
+		}
+		if b.p.Status.ObservedGeneration != b.p.Generation {
+			return fmt.Errorf("generation %d is not observed yet", b.p.Generation)
+		}
+		if got != want {
+			return fmt.Errorf("-want, +got:\n%s", cmp.Diff(want, got))
+		}
+		return nil
+	}
+}
+
+func (b *bench) settle(t *testing.T, want standing) {
+	t.Helper()
+	apitest.Settle(t, b.r, b.p, b.writes, b.stands(want))
+	apitest.AssertQuiet(t, b.r, b.p, b.writes)
+}
+
+func (b *bench) edit(t *testing.T, spec v1alpha1.FinOpsProviderSpec) {
+	t.Helper()
+	b.p.Spec = spec
+	if err := b.c.Update(t.Context(), b.p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func onPremises() v1alpha1.FinOpsProviderSpec {
+	return v1alpha1.FinOpsProviderSpec{OnPremOptions: &v1alpha1.OnPremOptions{}}
+}
+
+func aws(secret, source string) v1alpha1.FinOpsProviderSpec {
+	return v1alpha1.FinOpsProviderSpec{AWSOptions: &v1alpha1.AWSOptions{
+		CloudOptions: v1alpha1.CloudOptions{CloudIntegrationSecret: secret, PricingModelSource: source},
+	}}
+}
+
+// TestOwnOpenCost shows that an OpenCost which somebody brought along is left
+// alone, and when the time of the sync moves (BETTER-PROV-1).
+func TestOwnOpenCost(t *testing.T) {
+	b := newBench(t, false, onPremises())
+	synced := standing{Ready: "True", Reason: "Synced", Message: messageOwnOpenCost, Synced: "True", Time: "09:00:00"}
+	b.settle(t, synced)
+
+	b.clock.SetTime(start.Add(time.Hour))
+	b.settle(t, synced) // A resync is no news.
+
+	b.edit(t, aws("secret", ""))
+	synced.Time = "10:00:00"
+	b.settle(t, synced)
+
+	b.edit(t, aws("", "Pricebook"))
+	b.settle(t, standing{Ready: "False", Reason: "NoValidProviderOption", Message: messageNoOption, Synced: "True", Time: "10:00:00"})
+
+	objects := &corev1.ConfigMapList{}
+	if err := b.c.List(t.Context(), objects, client.InNamespace(b.opencost.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if len(objects.Items) > 0 {
+		t.Errorf("something was written for OpenCost: %s", objects.Items[0].Name)
+	}
+}
+
+// TestBundled walks through the mode in which the multi-tenant operator runs
+// OpenCost, from an API server that does not know the resource on.
+func TestBundled(t *testing.T) {
+	b := newBench(t, true, aws("billing", "Pricebook"))
+	missing := standing{Ready: "False", Reason: "OpenCostResourceNotFound", Synced: "True"}
+	missing.Message = "the API server knows no resource opencosts." + group
+	b.settle(t, missing)
+
+	install(t)
+	missing.Message = "there is no OpenCost resource in namespace NAMESPACE"
+	apitest.Settle(t, b.r, b.p, b.writes, b.stands(missing))
+
+	one := b.resource(t, "one", map[string]any{"replicas": int64(2)})
+	two := b.resource(t, "two", map[string]any{})
+	missing.Message = "there are several OpenCost resources in namespace NAMESPACE and none is named opencost"
+	b.settle(t, missing)
+
+	if err := b.c.Delete(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	failed := standing{
+		Ready: "False", Reason: "SyncFailed", Synced: "False",
+		Message: `cannot restart OpenCost, Deployment "NAMESPACE/opencost": deployments.apps "opencost" not found`,
+	}
+	apitest.Eventually(t, "the failed restart", func(ctx context.Context) error {
+		if _, err := b.r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b.p)}); err != nil {
+			return err
+		}
+		return b.stands(failed)(ctx)
+	})
+
+	b.deployment(t)
+	b.clock.SetTime(start.Add(time.Hour))
+	b.settle(t, standing{Ready: "True", Reason: "Synced", Message: messageConfigured, Synced: "True", Time: "10:00:00"})
+	if got := b.restartedAt(t); got != "2026-04-01T10:00:00Z" {
+		t.Errorf("want the restart that failed to be made up for, got %q", got)
+	}
+	want := map[string]any{"opencost": map[string]any{
+		"replicas":               int64(2),
+		"cloudIntegrationSecret": "billing",
+		"cloudCost":              map[string]any{"enabled": true},
+		"customPricing":          map[string]any{"enabled": true},
+	}}
+	if diff := cmp.Diff(want, b.spec(t, one)); diff != "" {
+		t.Errorf("OpenCost resource: -want, +got:\n%s", diff)
+	}
+	if a := one.GetAnnotations(); len(a) > 0 {
+		t.Errorf("want no restart to be pending, got %v", a)
+	}
+
+	// Outside the clouds nothing new is switched on, so nothing restarts; what
+	// the cloud option has switched on stays (OPEN-PROV-2).
+	b.clock.SetTime(start.Add(2 * time.Hour))
+	b.edit(t, onPremises())
+	b.settle(t, standing{Ready: "True", Reason: "Synced", Message: messageLeftovers, Synced: "True", Time: "11:00:00"})
+	if got := b.restartedAt(t); got != "2026-04-01T10:00:00Z" {
+		t.Errorf("want no restart for a change that writes nothing, got %q", got)
+	}
+	if diff := cmp.Diff(want, b.spec(t, one)); diff != "" {
+		t.Errorf("OpenCost resource: -want, +got:\n%s", diff)
+	}
+
+	// Among several the one named like the Deployment is taken.
+	named := b.resource(t, "opencost", map[string]any{})
+	b.settle(t, standing{Ready: "True", Reason: "Synced", Message: messageConfigured, Synced: "True", Time: "11:00:00"})
+	if diff := cmp.Diff(map[string]any{"opencost": map[string]any{"customPricing": map[string]any{"enabled": true}}}, b.spec(t, named)); diff != "" {
+		t.Errorf("OpenCost resource: -want, +got:\n%s", diff)
+	}
+	if got := b.restartedAt(t); got != "2026-04-01T11:00:00Z" {
+		t.Errorf("want an effective write to be followed by a restart, got %q", got)
+	}
+}
+
+// install adds the definition of OpenCost's resource to the server.
+func install(t *testing.T) {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "opencosts." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "opencosts", Singular: "opencost", Kind: "OpenCost", ListKind: "OpenCostList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1alpha7", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
+	if _, err := envtest.InstallCRDs(apitest.Config(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) resource(t *testing.T, name string, spec map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"opencost": spec}}}
+	u.SetAPIVersion(group + "/v1alpha7")
+	u.SetKind("OpenCost")
+	u.SetNamespace(b.opencost.Namespace)
+	u.SetName(name)
+	if err := b.c.Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+
+	return u
+}
+
+func (b *bench) spec(t *testing.T, u *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+		t.Fatal(err)
+	}
+	spec, _, err := unstructured.NestedMap(u.Object, "spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return spec
+}
+
+func (b *bench) deployment(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": "opencost"}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.opencost.Namespace, Name: b.opencost.Deployment},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "opencost", Image: "opencost"}}},
+			},
+		},
+	}
+	if err := b.c.Create(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) restartedAt(t *testing.T) string {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	if err := b.c.Get(t.Context(), client.ObjectKey{Namespace: b.opencost.Namespace, Name: b.opencost.Deployment}, d); err != nil {
+		t.Fatal(err)
+	}
+
+	return d.Spec.Template.Annotations[opencost.AnnotationRestartedAt]
+}
+
+// TestController runs the controller itself on an object and its edit.
+func TestController(t *testing.T) {
+	b := newBench(t, false, onPremises())
+	mgr, _ := apitest.Manager(t)
+	o := frame.Options{Logger: logging.NewNopLogger(), Clock: b.clock, Poll: time.Hour, MaxConcurrentReconciles: 1, Limiter: ratelimiter.NewGlobal(1000)}
+	if err := Setup(mgr, o, b.opencost, false); err != nil {
+		t.Fatal(err)
+	}
+	apitest.Run(t, mgr)
+	synced := standing{Ready: "True", Reason: "Synced", Message: messageOwnOpenCost, Synced: "True", Time: "09:00:00"}
+	apitest.Eventually(t, "Ready", b.stands(synced))
+	b.edit(t, aws("", ""))
+	apitest.Eventually(t, "NoValidProviderOption",
+		b.stands(standing{Ready: "False", Reason: "NoValidProviderOption", Message: messageNoOption, Synced: "True", Time: "09:00:00"}))
+}

@@ -1,0 +1,295 @@
+package pricebook
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apitest.Main(m)) }
+
+// now is the clock of all tests, in a zone that is not UTC.
+var now = time.Date(2026, 4, 1, 9, 0, 0, 500_000_000, time.FixedZone("", 2*60*60))
+
+// restartedAt is the same as OpenCost's Deployment carries it.
+const restartedAt = "2026-04-01T07:00:00Z"
+
+// A bench is a cluster for one test: namespaces a and b for books, one for
+// OpenCost, and no book of another test, because there is one election.
+type bench struct {
+	c        client.WithWatch
+	a, b     string
+	opencost opencost.Installation
+	mgr      ctrl.Manager
+	writes   *apitest.Writes
+	woken    chan string
+}
+
+// newBench returns a bench whose manager does not run yet.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	c := apitest.Client(t)
+	b := &bench{c: c, woken: make(chan string, 100)}
+	names := []string{apitest.Namespace(t, c), apitest.Namespace(t, c)}
+	slices.Sort(names)
+	b.a, b.b = names[0], names[1]
+	b.opencost = opencost.Installation{Namespace: apitest.Namespace(t, c), Deployment: "opencost"}
+	b.mgr, b.writes = apitest.Manager(t)
+
+	t.Cleanup(func() {
+		ctx := context.Background()
+		books := &v1alpha1.PriceBookList{}
+		if err := c.List(ctx, books); err != nil {
+			t.Errorf("cannot list books: %v", err)
+		}
+		for i := range books.Items {
+			book := &books.Items[i]
+			if err := c.Patch(ctx, book, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+				t.Errorf("cannot free book: %v", err)
+			}
+			if err := client.IgnoreNotFound(c.Delete(ctx, book)); err != nil {
+				t.Errorf("cannot delete book: %v", err)
+			}
+		}
+	})
+
+	return b
+}
+
+func (b *bench) options() frame.Options {
+	return frame.Options{
+		Logger: logging.NewNopLogger(), Clock: clocktesting.NewFakePassiveClock(now), Poll: time.Hour,
+		MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
+	}
+}
+
+// byHand runs the manager without controllers and returns a reconciler.
+func (b *bench) byHand(t *testing.T) reconcile.Reconciler {
+	t.Helper()
+	apitest.Run(t, b.mgr)
+
+	return newReconciler(b.mgr, b.options(), b.opencost, func(_ context.Context, w *v1alpha1.PriceBook) { b.woken <- w.Name })
+}
+
+// running runs the controller.
+func (b *bench) running(t *testing.T) {
+	t.Helper()
+	if err := Setup(b.mgr, b.options(), b.opencost); err != nil {
+		t.Fatal(err)
+	}
+	apitest.Run(t, b.mgr)
+}
+
+// book creates a book; change may be nil.
+func (b *bench) book(t *testing.T, namespace, name string, change func(*v1alpha1.PriceBook)) *v1alpha1.PriceBook {
+	t.Helper()
+	book := &v1alpha1.PriceBook{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.PriceBookSpec{
+			Currency: "EUR", ValuationMode: v1alpha1.ValuationModeCurrency,
+			Rates: &v1alpha1.PriceRates{CPUHour: "0.025", RAMGbHour: "0.0035"},
+		},
+	}
+	if change != nil {
+		change(book)
+	}
+	if err := b.c.Create(t.Context(), book); err != nil {
+		t.Fatalf("cannot create book: %v", err)
+	}
+
+	return book
+}
+
+// younger waits until a book created now would be younger than this one:
+// creation timestamps have whole seconds.
+func (b *bench) younger(t *testing.T, than *v1alpha1.PriceBook) {
+	t.Helper()
+	apitest.Eventually(t, "the next second", func(ctx context.Context) error {
+		probe := &v1alpha1.PriceBook{ObjectMeta: metav1.ObjectMeta{Namespace: than.Namespace, GenerateName: "probe-"}, Spec: than.Spec}
+		if err := b.c.Create(ctx, probe, client.DryRunAll); err != nil {
+			return err
+		}
+		if !probe.CreationTimestamp.After(than.CreationTimestamp.Time) {
+			return fmt.Errorf("it is still %s", probe.CreationTimestamp)
+		}
+		return nil
+	})
+}
+
+// edit changes a book as a user does.
+func (b *bench) edit(t *testing.T, book *v1alpha1.PriceBook, change func(*v1alpha1.PriceBook)) {
+	t.Helper()
+	apitest.Eventually(t, "an edit", func(ctx context.Context) error {
+		if err := b.c.Get(ctx, client.ObjectKeyFromObject(book), book); err != nil {
+			return err
+		}
+		change(book)
+		return b.c.Update(ctx, book)
+	})
+}
+
+func annotate(value string) func(*v1alpha1.PriceBook) {
+	return func(b *v1alpha1.PriceBook) {
+		if value == "" {
+			delete(b.Annotations, v1alpha1.AnnotationActive)
+			return
+		}
+		b.Annotations = map[string]string{v1alpha1.AnnotationActive: value}
+	}
+}
+
+// deployment creates OpenCost's Deployment.
+func (b *bench) deployment(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": "opencost"}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.opencost.Namespace, Name: b.opencost.Deployment},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"kept": "yes"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "opencost", Image: "opencost"}}},
+			},
+		},
+	}
+	if err := b.c.Create(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rollout returns the annotations of the pods of OpenCost's Deployment.
+func (b *bench) rollout(t *testing.T) map[string]string {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	if err := b.c.Get(t.Context(), client.ObjectKey{Namespace: b.opencost.Namespace, Name: b.opencost.Deployment}, d); err != nil {
+		t.Fatal(err)
+	}
+
+	return d.Spec.Template.Annotations
+}
+
+func (b *bench) configMap(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	if err := b.c.Get(t.Context(), client.ObjectKey{Namespace: b.opencost.Namespace, Name: "finops-operator-custom-pricing-configs"}, cm); err != nil {
+		t.Fatal(err)
+	}
+
+	return cm
+}
+
+// A standing is what a user sees of a book.
+type standing struct {
+	Active        bool
+	ActiveReason  string
+	ActiveMessage string
+	Ready         metav1.ConditionStatus
+	ReadyReason   string
+	Synced        metav1.ConditionStatus
+	Priced        bool
+}
+
+func standingOf(book *v1alpha1.PriceBook) standing {
+	s := standing{Active: book.Status.Active, Ready: book.Status.Ready, Priced: book.Status.ActivePricing != nil}
+	for _, c := range book.Status.Conditions {
+		switch c.Type {
+		case v1alpha1.TypeActive:
+			s.ActiveReason, s.ActiveMessage = c.Reason, c.Message
+			if (c.Status == metav1.ConditionTrue) != s.Active {
+				s.ActiveReason = fmt.Sprintf("condition %s and flag %t differ", c.Status, s.Active)
+			}
+		case v1alpha1.TypeReady:
+			s.ReadyReason = c.Reason
+			if c.Status != s.Ready {
+				s.ReadyReason = fmt.Sprintf("condition %s and mirror %s differ", c.Status, s.Ready)
+			}
+		case v1alpha1.TypeSynced:
+			s.Synced = c.Status
+		}
+	}
+
+	return s
+}
+
+var (
+	winner = standing{Active: true, ActiveReason: "Activated", ActiveMessage: messageActive, Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True", Priced: true}
+	loser  = standing{ActiveReason: "Demoted", ActiveMessage: messageDemoted, Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True"}
+)
+
+// stands returns a check of what a user sees of a book, for its newest
+// generation.
+func (b *bench) stands(book *v1alpha1.PriceBook, want standing) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		if err := b.c.Get(ctx, client.ObjectKeyFromObject(book), book); err != nil {
+			return err
+		}
+		if book.Status.ObservedGeneration != book.Generation {
+			return fmt.Errorf("%s: generation %d is not observed yet", book.Name, book.Generation)
+		}
+		if got := standingOf(book); got != want {
+			return fmt.Errorf("%s: want %+v, got %+v", book.Name, want, got)
+		}
+		return nil
+	}
+}
+
+func (b *bench) await(t *testing.T, book *v1alpha1.PriceBook, want standing) {
+	t.Helper()
+	apitest.Eventually(t, "the standing of "+book.Name, b.stands(book, want))
+}
+
+func (b *bench) event(t *testing.T, book *v1alpha1.PriceBook, reason string) {
+	t.Helper()
+	apitest.Eventually(t, "event "+reason, func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := b.c.List(ctx, events, client.InNamespace(book.Namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Name == book.Name && e.Reason == reason {
+				return nil
+			}
+		}
+		return fmt.Errorf("no such event among %d", len(events.Items))
+	})
+}
+
+func message(book *v1alpha1.PriceBook, conditionType string) string {
+	if c := meta.FindStatusCondition(book.Status.Conditions, conditionType); c != nil {
+		return c.Message
+	}
+
+	return ""
+}
+
+func requestFor(book *v1alpha1.PriceBook) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(book)}
+}
+
+func (b *bench) configMapOrNil(ctx context.Context) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{}
+	if err := b.c.Get(ctx, client.ObjectKey{Namespace: b.opencost.Namespace, Name: ConfigMapName}, cm); err != nil {
+		return nil
+	}
+
+	return cm
+}

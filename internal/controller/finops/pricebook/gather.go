@@ -1,0 +1,128 @@
+package pricebook
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/finops/election"
+	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// An outcome is what an election comes to: which books lose the slot, and which
+// one takes it.
+type outcome struct {
+	winner *v1alpha1.PriceBook // Nil if there is no candidate.
+	demote []*v1alpha1.PriceBook
+
+	// promote says that the winner does not hold the slot yet.
+	promote bool
+
+	// annotated is how many books ask for the slot.
+	annotated int
+}
+
+// settled says that the slot is where it belongs.
+func (o outcome) settled() bool { return len(o.demote) == 0 && !o.promote }
+
+// elect holds the election over all books of the cluster.
+func (e *external) elect(ctx context.Context) (outcome, error) {
+	o, err := electFrom(ctx, e.cache)
+	if err != nil || o.settled() {
+		return o, err
+	}
+
+	// Statuses have been written that the cache may not have seen yet: among
+	// incumbents of yesterday the wrong one could win. What is written is
+	// decided on what the server says.
+	return electFrom(ctx, e.live)
+}
+
+func electFrom(ctx context.Context, from client.Reader) (outcome, error) {
+	books := &v1alpha1.PriceBookList{}
+	if err := from.List(ctx, books); err != nil {
+		return outcome{}, errors.Wrap(err, "cannot list price books")
+	}
+
+	candidates := make([]election.Book, 0, len(books.Items))
+	for i := range books.Items {
+		candidates = append(candidates, candidate(&books.Items[i]))
+	}
+	elected, ok := election.Winner(candidates)
+
+	o := outcome{}
+	for i := range books.Items {
+		b := &books.Items[i]
+		switch {
+		case ok && b.Namespace == elected.Namespace && b.Name == elected.Name:
+			o.winner, o.promote = b, !b.Status.Active
+		case b.Status.Active:
+			o.demote = append(o.demote, b)
+		}
+	}
+	o.annotated = len(slices.DeleteFunc(candidates, func(b election.Book) bool { return b.Annotation != election.Elected || b.Deleting }))
+
+	return o, nil
+}
+
+// candidate is a book as the election sees it.
+func candidate(b *v1alpha1.PriceBook) election.Book {
+	return election.Book{
+		Namespace:  b.Namespace,
+		Name:       b.Name,
+		CreatedAt:  b.CreationTimestamp.Time,
+		Annotation: b.Annotations[v1alpha1.AnnotationActive],
+		Incumbent:  b.Status.Active,
+		Deleting:   b.DeletionTimestamp != nil,
+	}
+}
+
+// priced is a book as pricing sees it.
+func priced(b *v1alpha1.PriceBook) pricing.Book {
+	p := pricing.Book{
+		Key:        ref.Key{Namespace: b.Namespace, Name: b.Name},
+		Generation: b.Generation,
+		Active:     b.Status.Active,
+		Mode:       string(b.Spec.ValuationMode),
+	}
+	if b.Spec.Rates != nil {
+		r := rates(b.Spec.Rates)
+		p.Rates = &r
+	}
+
+	return p
+}
+
+func rates(r *v1alpha1.PriceRates) pricing.Rates {
+	return pricing.Rates{
+		CPUHour:       r.CPUHour,
+		SpotCPUHour:   r.SpotCPUHour,
+		RAMGbHour:     r.RAMGbHour,
+		SpotRAMGbHour: r.SpotRAMGbHour,
+		PVGbHour:      r.PVGbHour,
+		GPUHour:       r.GPUHour,
+		NetworkGiB:    r.NetworkGiB,
+	}
+}
+
+// document reads the ConfigMap that OpenCost takes its prices from, nil if
+// there is none. The read is not cached: one that misses our own last write
+// would restart OpenCost a second time.
+func (e *external) document(ctx context.Context) (*corev1.ConfigMap, error) {
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: e.opencost.Namespace, Name: ConfigMapName}
+	switch err := e.live.Get(ctx, key, cm); {
+	case kerrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // No ConfigMap is an answer.
+	case err != nil:
+		return nil, errors.Wrapf(err, "cannot read the pricing document, ConfigMap %q", key.String())
+	}
+
+	return cm, nil
+}

@@ -1,0 +1,111 @@
+package pricebook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+)
+
+const (
+	// ConfigMapName is where OpenCost takes its prices from.
+	ConfigMapName = "finops-operator-custom-pricing-configs"
+
+	// documentKey is the file in it.
+	documentKey = "default.json"
+)
+
+// A push is what OpenCost is told and what is missing for that.
+type push struct {
+	document map[string]string // Nil if it is told nothing.
+	stored   *corev1.ConfigMap // Nil if there is none.
+
+	write   bool // The stored document is another one.
+	restart bool // OpenCost has not been restarted on the stored one.
+}
+
+// settled says that OpenCost runs on the document, or is told nothing.
+func (p push) settled() bool { return !p.write && !p.restart }
+
+// compare renders a book and holds it against what is stored.
+func (e *external) compare(ctx context.Context, b *v1alpha1.PriceBook) (push, error) {
+	cm, err := e.document(ctx)
+	if err != nil {
+		return push{}, err
+	}
+
+	p := push{document: pricing.Document(b.Name, rates(b.Spec.Rates)), stored: cm}
+	p.write = cm == nil || !pricing.SameDocument(cm.Data[documentKey], p.document)
+	if cm != nil {
+		_, p.restart = cm.Annotations[opencost.AnnotationRestartPending]
+	}
+
+	return p, nil
+}
+
+// carryOut stores the document and restarts OpenCost. The mark that a restart
+// is due is stored with the document and removed only after the restart, so
+// whatever fails in between is made up for by the next reconcile (BETTER-PB-3).
+func (e *external) carryOut(ctx context.Context, b *v1alpha1.PriceBook, p push) error {
+	if p.settled() {
+		return nil
+	}
+	cm := p.stored
+	if p.write {
+		var err error
+		if cm, err = e.store(ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := e.opencost.Restart(ctx, e.client, e.clock.Now()); err != nil {
+		e.record.Event(b, restartFailed(err))
+		return err
+	}
+	e.record.Event(b, restarted(e.opencost))
+
+	before := cm.DeepCopy()
+	meta.RemoveAnnotations(cm, opencost.AnnotationRestartPending)
+
+	return errors.Wrapf(e.client.Patch(ctx, cm, client.MergeFrom(before), client.FieldOwner(frame.FieldManager)),
+		"cannot note the restart of OpenCost on ConfigMap %q", client.ObjectKeyFromObject(cm).String())
+}
+
+// store creates or patches the ConfigMap. Keys of others stay.
+func (e *external) store(ctx context.Context, p push) (*corev1.ConfigMap, error) {
+	text, err := pricing.EncodeDocument(p.document)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(text))
+	pending := map[string]string{opencost.AnnotationRestartPending: hex.EncodeToString(sum[:])}
+
+	if p.stored == nil {
+		cm := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: e.opencost.Namespace, Name: ConfigMapName, Annotations: pending},
+			Data:       map[string]string{documentKey: text},
+		}
+
+		return cm, errors.Wrapf(e.client.Create(ctx, cm, client.FieldOwner(frame.FieldManager)),
+			"cannot create the pricing document, ConfigMap %q", client.ObjectKeyFromObject(cm).String())
+	}
+
+	cm := p.stored.DeepCopy()
+	meta.AddAnnotations(cm, pending)
+	if cm.Data == nil {
+		cm.Data = map[string]string{}
+	}
+	cm.Data[documentKey] = text
+
+	return cm, errors.Wrapf(e.client.Patch(ctx, cm, client.MergeFrom(p.stored), client.FieldOwner(frame.FieldManager)),
+		"cannot write the pricing document, ConfigMap %q", client.ObjectKeyFromObject(cm).String())
+}

@@ -1,0 +1,44 @@
+// Package controller lists the controllers of the provider.
+package controller
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/finopsprovider"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/pricebook"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+)
+
+// Settings are what single controllers need beside the options of all.
+type Settings struct {
+	// OpenCost is the installation that is told prices and restarted.
+	OpenCost opencost.Installation
+
+	// Bundled says that the multi-tenant operator runs OpenCost (MTO_ENABLED).
+	Bundled bool
+
+	// CostJob is what the pods of the collectors are given.
+	CostJob costjob.Settings
+}
+
+// Setup adds all controllers to the manager.
+func Setup(mgr ctrl.Manager, o frame.Options, s Settings) error {
+	controllers := []struct {
+		name  string
+		setup func() error
+	}{
+		{finopsprovider.Name, func() error { return finopsprovider.Setup(mgr, o, s.OpenCost, s.Bundled) }},
+		{pricebook.Name, func() error { return pricebook.Setup(mgr, o, s.OpenCost) }},
+		{costjob.Name, func() error { return costjob.Setup(mgr, o, s.CostJob) }},
+	}
+	for _, c := range controllers {
+		if err := c.setup(); err != nil {
+			return errors.Wrapf(err, "cannot set up %s", c.name)
+		}
+	}
+
+	return nil
+}
