@@ -76,7 +76,6 @@ func (e *external) Observe(ctx context.Context, b *v1alpha1.PriceBook) (managed.
 		return managed.ExternalObservation{}, errors.Wrap(err, "cannot elect the active price book")
 	}
 	e.next = plan{outcome: o}
-	observeActive(o.winner)
 
 	if won := o.winner != nil && o.winner.UID == b.UID; won && ready && rendered(b) {
 		if e.next.push, err = e.compare(ctx, b); err != nil {

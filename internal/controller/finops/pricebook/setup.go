@@ -5,6 +5,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -29,6 +31,12 @@ const Name = "pricebook-controller"
 
 // Setup adds the controller of PriceBooks to the manager.
 func Setup(mgr ctrl.Manager, o frame.Options, i opencost.Installation) error {
+	err := metrics.Registry.Register(collector{reader: mgr.GetClient()})
+	var again prometheus.AlreadyRegisteredError // By another manager of this process; one tells enough.
+	if err != nil && !errors.As(err, &again) {
+		return errors.Wrap(err, "cannot register the metrics of PriceBooks")
+	}
+
 	// A blocked sender would be a reconcile that waits for itself: the source
 	// hands on at once, and one that stands in the buffer is never lost.
 	won := make(chan event.TypedGenericEvent[*v1alpha1.PriceBook], 1)
