@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // Whatever a kubeconfig asks for.
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/controller"
+	"github.com/provider-finops/provider-finops/internal/controller/database"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/mirror"
+	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+)
+
+const (
+	// leaseName is our own: another operator for the same API must not share it
+	// (OPEN-CFG-1).
+	leaseName = "provider-finops.finops.stakater.com"
+
+	// defaultReconcileRate lets a family of ten thousand settle as fast as the
+	// API server takes the writes; a limit below that would be the bottleneck.
+	defaultReconcileRate = 2000
+
+	// requestsPerReconcile and burst bound what the client sends.
+	requestsPerReconcile = 5
+
+	// concurrentReconciles of each kind: enough to keep the API server busy
+	// while single writes wait for it.
+	concurrentReconciles = 16
+)
+
+func runController(ctx context.Context, f *flags, getenv func(string) string) error {
+	env, err := readEnvironment(getenv)
+	if err != nil {
+		return err
+	}
+	log := newLogger(f)
+	ctrl.SetLogger(log)
+	now := businessClock(f.clockOffset)
+	warnOfMovedTime(log, f)
+
+	mgr, err := newManager(f, getenv)
+	if err != nil {
+		return err
+	}
+	m, err := newMirror(ctx, mgr, f, env, now)
+	if err != nil {
+		return err
+	}
+
+	options := frame.Options{
+		Logger:                  logging.NewLogrLogger(log),
+		Clock:                   now,
+		Poll:                    f.poll,
+		MaxConcurrentReconciles: concurrentReconciles,
+		Limiter:                 ratelimiter.NewGlobal(f.maxReconcileRate),
+	}
+	settings := controller.Settings{
+		Mirror:   m,
+		OpenCost: opencost.Installation{Namespace: env.openCostNamespace, Deployment: env.openCostDeployment},
+		Bundled:  env.multiTenantOperator,
+		CostJob: costjob.Settings{
+			Image:            env.operatorImage,
+			ImagePullSecrets: env.imagePullSecrets,
+			PostgresDSN:      env.postgresDSN,
+			OpenCostURL:      env.openCostURL,
+			ClusterID:        env.clusterID,
+			DatabaseSchema:   env.databaseSchema,
+			Namespace:        ownNamespace(getenv),
+		},
+	}
+	if err := controller.Setup(mgr, options, settings); err != nil {
+		return err
+	}
+
+	log.Info("starting manager")
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("cannot run the controllers: %w", err)
+	}
+	return nil
+}
+
+func newLogger(f *flags) logr.Logger {
+	options := []zap.Opts{zap.UseFlagOptions(&f.zap)}
+	if f.debug {
+		options = append(options, zap.UseDevMode(true))
+	}
+	return zap.New(options...)
+}
+
+// warnOfMovedTime is loud, because moved time ends contracts and bills hours
+// that have not come.
+func warnOfMovedTime(log logr.Logger, f *flags) {
+	if f.clockOffset != 0 {
+		log.Info("BUSINESS TIME IS MOVED: this is for tests only", "clock-offset", f.clockOffset.String())
+	}
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(
+		clientgoscheme.AddToScheme(scheme),
+		apiextensionsv1.AddToScheme(scheme),
+		v1alpha1.AddToScheme(scheme),
+	)
+}
+
+// newRESTConfig finds the API server: the cluster the process runs in, or the
+// kubeconfig that KUBECONFIG names.
+func newRESTConfig(rate int) (*rest.Config, error) {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find an API server, run in a cluster or set KUBECONFIG: %w", err)
+	}
+	cfg.QPS = float32(rate * requestsPerReconcile)
+	cfg.Burst = rate * requestsPerReconcile
+	return cfg, nil
+}
+
+func newManager(f *flags, getenv func(string) string) (ctrl.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, fmt.Errorf("cannot register the API's types: %w", err)
+	}
+	cfg, err := newRESTConfig(f.maxReconcileRate)
+	if err != nil {
+		return nil, err
+	}
+
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsOptions(f),
+		HealthProbeBindAddress:        f.probeAddress,
+		LeaderElection:                f.leaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       ownNamespace(getenv),
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{
+			SyncPeriod: &f.sync,
+			// Nothing here reads who wrote a field, and it is half of an object.
+			DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		// Secrets and ConfigMaps are read one by one: a cache would hold every
+		// one of the cluster.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the manager: %w", err)
+	}
+	return mgr, errors.Join(
+		mgr.AddHealthzCheck("healthz", healthz.Ping),
+		mgr.AddReadyzCheck("readyz", healthz.Ping),
+	)
+}
+
+func metricsOptions(f *flags) metricsserver.Options {
+	o := metricsserver.Options{
+		BindAddress:   f.metricsAddress,
+		SecureServing: f.metricsSecure,
+		CertDir:       f.metricsCertPath,
+		CertName:      f.metricsCertName,
+		KeyName:       f.metricsCertKey,
+		TLSOpts:       []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}, // HTTP/2's rapid resets are not worth it.
+	}
+	if f.metricsSecure {
+		o.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return o
+}
+
+// newMirror connects the controllers to the database, or to none if that was
+// asked for.
+func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment, now clock.PassiveClock) (*mirror.Mirror, error) {
+	if f.skipDBConnection {
+		return nil, nil //nolint:nilnil // A nil mirror is one that stores nothing.
+	}
+	log := mgr.GetLogger().WithName("database")
+	connection, err := database.New(ctx, postgres.Config{
+		DSN:          env.postgresDSN,
+		Schema:       env.databaseSchema,
+		MigrationDir: env.migrationDir,
+		Application:  "provider-finops controller",
+		OnMigrated: func(from, to uint) {
+			log.Info("upgraded the schema", "from", from, "to", to)
+		},
+	}, now, logging.NewLogrLogger(log))
+	if err != nil {
+		return nil, &settingError{fmt.Errorf("cannot use POSTGRES_CONNECTION_STRING: %w", err)}
+	}
+	if err := mgr.Add(connection); err != nil {
+		return nil, fmt.Errorf("cannot add the database connection: %w", err)
+	}
+	return mirror.New(connection, env.clusterID, now), nil
+}
+
+// ownNamespace is where the process is installed, empty if it runs outside of a
+// cluster and nobody says.
+func ownNamespace(getenv func(string) string) string {
+	if ns := getenv("POD_NAMESPACE"); ns != "" {
+		return ns
+	}
+	ns, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(ns))
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// The modes of the binary (part 0.4).
+const (
+	modeController = "controller"
+	modeAllocation = "cronjob"
+	modeCharge     = "collectionjob"
+)
+
+var modes = []string{modeController, modeAllocation, modeCharge}
+
+// flags are the manager's flags. They are registered in every mode, because
+// people pass one set of arguments to all of them (part 80.4).
+type flags struct {
+	mode             string
+	skipDBConnection bool
+
+	metricsAddress  string
+	metricsSecure   bool
+	metricsCertPath string
+	metricsCertName string
+	metricsCertKey  string
+
+	probeAddress   string
+	leaderElection bool
+
+	debug            bool
+	sync             time.Duration
+	poll             time.Duration
+	maxReconcileRate int
+
+	clockOffset time.Duration
+
+	zap zap.Options
+}
+
+// parse reads the flags and refuses what no mode can run with.
+func parse(args []string, output io.Writer) (*flags, error) {
+	f := &flags{}
+	set := flag.NewFlagSet("provider-finops", flag.ContinueOnError)
+	set.SetOutput(output)
+	set.Usage = func() { usage(set) }
+
+	set.StringVar(&f.mode, "mode", modeController, "what to run: "+strings.Join(modes, ", "))
+	set.BoolVar(&f.skipDBConnection, "skipDBConnection", false, "run the controllers without a database: no migrations, nothing is mirrored")
+
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", "0", "address to serve /metrics on, such as :8443; 0 turns it off")
+	set.BoolVar(&f.metricsSecure, "metrics-secure", true, "serve metrics over TLS, to those who may get /metrics")
+	set.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "folder of the metrics server's certificate; empty: a self-signed one")
+	set.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "name of the certificate file in that folder")
+	set.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "name of the key file in that folder")
+
+	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 turns it off")
+	set.BoolVar(&f.leaderElection, "leader-elect", false, "run only while holding the lease, so that replicas stand by")
+	set.BoolVar(&f.leaderElection, "leader-election", false, "the same as --leader-elect")
+
+	set.BoolVar(&f.debug, "debug", false, "log what every reconcile does")
+	set.DurationVar(&f.sync, "sync", time.Hour, "how often all objects are read anew from the cache")
+	set.DurationVar(&f.poll, "poll", 10*time.Minute, "how often a settled object is checked without an event")
+	set.IntVar(&f.maxReconcileRate, "max-reconcile-rate", defaultReconcileRate, "reconciles a second, over all kinds")
+
+	set.DurationVar(&f.clockOffset, "clock-offset", 0, "moves business time, for tests only: it ends contracts and bills at the moved hour")
+
+	f.zap.BindFlags(set)
+
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	return f, errors.Join(f.check(set)...)
+}
+
+func (f *flags) check(set *flag.FlagSet) []error {
+	var wrong []error
+	if set.NArg() > 0 {
+		wrong = append(wrong, fmt.Errorf("unexpected argument %q", set.Arg(0)))
+	}
+	if !slices.Contains(modes, f.mode) {
+		wrong = append(wrong, fmt.Errorf("--mode must be one of %s, not %q", strings.Join(modes, ", "), f.mode))
+	}
+	if f.maxReconcileRate < 1 {
+		wrong = append(wrong, fmt.Errorf("--max-reconcile-rate must be at least 1, not %d", f.maxReconcileRate))
+	}
+	for name, d := range map[string]time.Duration{"--sync": f.sync, "--poll": f.poll} {
+		if d <= 0 {
+			wrong = append(wrong, fmt.Errorf("%s must be a positive duration, not %s", name, d))
+		}
+	}
+	return wrong
+}
+
+func usage(set *flag.FlagSet) {
+	fmt.Fprint(set.Output(), `provider-finops bills Kubernetes tenants.
+
+It runs in one of three modes:
+  controller     reconciles FinOpsProviders, PriceBooks, CostJobs, Offerings and Subscriptions
+  cronjob        collects allocations from OpenCost, once (a ResourceCostCollection CostJob runs it)
+  collectionjob  charges Subscriptions, once (a SubscriptionChargeCollection CostJob runs it)
+
+What a mode needs from its environment is listed in docs/reference/configuration.md.
+
+Flags:
+`)
+	set.PrintDefaults()
+}

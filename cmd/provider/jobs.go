@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/internal/clients/opencost"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/jobs/allocation"
+	"github.com/provider-finops/provider-finops/internal/jobs/charge"
+)
+
+// jobMemory is where a job's garbage collector starts to work harder, unless
+// GOMEMLIMIT says otherwise. The jobs stream, so what lies above it is garbage.
+const jobMemory = 40 << 20
+
+func runAllocation(ctx context.Context, f *flags, getenv func(string) string) error {
+	settings, err := allocation.FromEnvironment(getenv)
+	if err != nil {
+		return &settingError{err}
+	}
+	source, err := opencost.New(settings.OpenCostURL, opencost.Options{Timeout: settings.Timeouts.HTTPClient})
+	if err != nil {
+		return &settingError{fmt.Errorf("cannot use OPENCOST_CONNECTION_STRING: %w", err)}
+	}
+	kube, err := jobClient(f, getenv)
+	if err != nil {
+		return err
+	}
+	log := newLogger(f)
+	warnOfMovedTime(log, f)
+
+	job := &allocation.Job{
+		Settings: settings,
+		Clock:    businessClock(f.clockOffset),
+		Log:      log,
+		Source:   source,
+		Kube:     kube,
+		Connect: func(ctx context.Context) (*pgxpool.Pool, error) {
+			return postgres.Open(ctx, postgres.Config{
+				DSN:          settings.PostgresDSN,
+				Schema:       settings.DatabaseSchema,
+				MigrationDir: settings.MigrationDir,
+				Application:  "provider-finops allocations",
+			})
+		},
+	}
+	return job.Run(ctx)
+}
+
+func runCharge(ctx context.Context, f *flags, getenv func(string) string) error {
+	settings, err := charge.FromEnvironment(getenv)
+	if err != nil {
+		return &settingError{err}
+	}
+	kube, err := jobClient(f, getenv)
+	if err != nil {
+		return err
+	}
+	log := newLogger(f)
+	warnOfMovedTime(log, f)
+
+	return charge.Run(ctx, settings, charge.Dependencies{
+		Client: kube,
+		Clock:  businessClock(f.clockOffset),
+		Log:    log,
+	})
+}
+
+// jobClient reads from the API server itself: a job lives for one run.
+func jobClient(f *flags, getenv func(string) string) (client.Client, error) {
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(jobMemory)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, fmt.Errorf("cannot register the API's types: %w", err)
+	}
+	cfg, err := newRESTConfig(f.maxReconcileRate)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the client of the API server: %w", err)
+	}
+	return kube, nil
+}

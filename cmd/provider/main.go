@@ -1,0 +1,59 @@
+// Command provider is the one binary of provider-finops: the controllers of all
+// kinds, or one run of a collector. It turns flags and environment into
+// dependencies and starts one mode; it decides nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run returns the exit code: 0 for success, 1 for a mode that failed, 2 for
+// flags or variables it cannot start with.
+func run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) int {
+	f, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "provider-finops: %v\nSee --help.\n", err)
+		return 2
+	}
+
+	start := map[string]func(context.Context, *flags, func(string) string) error{
+		modeController: runController,
+		modeAllocation: runAllocation,
+		modeCharge:     runCharge,
+	}[f.mode]
+
+	err = start(ctx, f, getenv)
+	var setting *settingError
+	switch {
+	case errors.As(err, &setting):
+		fmt.Fprintf(stderr, "provider-finops: %v\n", err)
+		return 2
+	case err != nil:
+		fmt.Fprintf(stderr, "provider-finops: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// A settingError is a variable that a mode cannot start with.
+type settingError struct{ err error }
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
