@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +45,7 @@ type world struct {
 	opencost *openCost
 	settings Settings
 	log      logr.Logger
+	ahead    time.Duration // Of the schedule to the clock.
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -94,7 +94,7 @@ func (w *world) run(ctx context.Context, n int, tracer pgx.QueryTracer) error {
 		w.t.Fatal(err)
 	}
 	settings := w.settings
-	settings.Hint = hour.Hint{Scheduled: at(n).Format(time.RFC3339)}
+	settings.Hint = hour.Hint{Scheduled: at(n).Add(w.ahead).Format(time.RFC3339)}
 	job := &Job{
 		Settings: settings, Clock: w.clock, Log: w.log, Source: source, Kube: w.kube,
 		Connect: func(ctx context.Context) (*pgxpool.Pool, error) {
@@ -129,6 +129,9 @@ func (w *world) dump() []string {
 	}
 	return all
 }
+
+// quiet is for tests of so many runs that nobody would read their logs.
+func (w *world) quiet() { w.log = logr.Discard() }
 
 // list runs a query of one text column.
 func (w *world) list(sql string) []string {
@@ -290,5 +293,3 @@ func cutOff(h time.Time) http.HandlerFunc {
 		_, _ = fmt.Fprint(w, whole[:len(whole)*2/3])
 	}
 }
-
-var errStopped = errors.New("stopped by the test")

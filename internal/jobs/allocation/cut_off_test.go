@@ -1,0 +1,345 @@
+package allocation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
+)
+
+// A saboteur strikes before the n-th statement that a run sends, COPY and the
+// statements of transactions included.
+type saboteur struct {
+	strike func(conn *pgx.Conn)
+
+	mu   sync.Mutex
+	left int
+}
+
+func (s *saboteur) TraceQueryStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.step(conn)
+	return ctx
+}
+
+func (s *saboteur) TraceCopyFromStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
+	s.step(conn)
+	return ctx
+}
+
+func (*saboteur) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (*saboteur) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
+
+func (s *saboteur) step(conn *pgx.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left == 0 {
+		s.strike(conn)
+	}
+}
+
+// before brings the world to where the runs of these tests begin: some hours are
+// stored, and some of them will be answered otherwise from now on.
+func (w *world) before() {
+	w.t.Helper()
+	w.opencost.answer(10, nil)
+	if _, err := w.database.Pool.Exec(w.t.Context(), `DELETE FROM provider_allocations; DELETE FROM allocation_hours; DELETE FROM allocation_days;
+		DELETE FROM pricebooks; ALTER TABLE pricebooks ALTER COLUMN id RESTART; REFRESH MATERIALIZED VIEW mv_provider_allocations_summary`); err != nil {
+		w.t.Fatal(err)
+	}
+	w.collect(10)
+	w.opencost.answer(10, items(at(10), "shop/web-1/app web 10.5", "shop/web-2/app web 0.00011"))
+}
+
+// newStory is a world in which the next run, of hour 13, has something of every
+// kind to do: catch up with two hours, one of them stored already, store a
+// window of two, one of which fails, settle and refresh.
+func newStory(t *testing.T) *world {
+	w := newWorld(t)
+	w.settings.Limits.LookbackHours = 1
+	w.opencost.answer(12, cutOff(at(12)))
+	w.before()
+	return w
+}
+
+// undisturbed is what the story's database holds after runs that nobody cuts
+// off. The last run finds the failed hour answered.
+func undisturbed(t *testing.T) []string {
+	t.Helper()
+	w := newStory(t)
+	w.fail(13)
+	w.opencost.answer(12, nil)
+	w.collect(13)
+	return withoutAttempts(w.dump())
+}
+
+// withoutAttempts leaves out how often an hour has failed: a run that is cut
+// off after it has written that down has counted, too.
+func withoutAttempts(dump []string) []string {
+	var all []string
+	for _, line := range dump {
+		head, tail, found := strings.Cut(line, `"attempts": `)
+		if found {
+			_, tail, _ = strings.Cut(tail, ",")
+			line = head + tail
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// TestCutOffAtEveryStatement stops a run before each of its statements, in two
+// ways, and runs it again: what is stored then is what an undisturbed run stores.
+func TestCutOffAtEveryStatement(t *testing.T) {
+	want := undisturbed(t)
+
+	for name, how := range map[string]func(w *world, cancel context.CancelFunc, conn *pgx.Conn){
+		"Stopped": func(_ *world, cancel context.CancelFunc, _ *pgx.Conn) { cancel() },
+		"ConnectionTerminated": func(w *world, _ context.CancelFunc, conn *pgx.Conn) {
+			w.terminate(fmt.Sprintf("pid = %d", conn.PgConn().PID()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStory(t)
+			w.quiet()
+
+			statements := 1
+			for ; ; statements++ {
+				w.before()
+				w.opencost.answer(12, cutOff(at(12)))
+
+				ctx, cancel := context.WithCancel(t.Context())
+				s := &saboteur{left: statements, strike: func(conn *pgx.Conn) { how(w, cancel, conn) }}
+				err := w.run(ctx, 13, s)
+				cancel()
+				if err == nil {
+					t.Fatalf("statement %d: the run says that it succeeded", statements)
+				}
+
+				w.opencost.answer(12, nil)
+				w.collect(13)
+				if diff := cmp.Diff(want, withoutAttempts(w.dump())); diff != "" {
+					t.Fatalf("cut off before statement %d: -undisturbed, +run again:\n%s", statements, diff)
+				}
+				if s.left > 0 {
+					break // The run has fewer statements than this.
+				}
+			}
+			t.Logf("cut off before each of %d statements", statements-1)
+			if statements < 40 {
+				t.Errorf("a run has %d statements; the saboteur does not see them all", statements)
+			}
+		})
+	}
+}
+
+// TestCutOffInsideOfACopy strikes while an hour is being streamed, after each
+// tenth of it. The rest is not sent before the strike has hit.
+func TestCutOffInsideOfACopy(t *testing.T) {
+	want := undisturbed(t)
+
+	for name, how := range map[string]func(w *world, cancel context.CancelFunc){
+		"Stopped":              func(_ *world, cancel context.CancelFunc) { cancel() },
+		"ConnectionTerminated": func(w *world, _ context.CancelFunc) { w.terminate("state = 'active' AND query LIKE 'copy %'") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStory(t)
+			w.quiet()
+			for _, hour := range []int{10, 11, 13} { // Stored before, fresh and alone, fresh and in the window.
+				for n := range 10 {
+					w.before()
+					w.opencost.answer(12, cutOff(at(12)))
+					ctx, cancel := context.WithCancel(t.Context())
+					w.opencost.answer(hour, stream(at(hour), n, func() { how(w, cancel) }))
+					err := w.run(ctx, 13, nil)
+					cancel()
+					if err == nil || strings.HasPrefix(err.Error(), "cannot collect 1 of") {
+						t.Fatalf("hour %d, step %d: the run was not cut off: %v", hour, n, err)
+					}
+
+					w.opencost.answer(hour, nil)
+					if hour == 10 {
+						w.opencost.answer(10, items(at(10), "shop/web-1/app web 10.5", "shop/web-2/app web 0.00011"))
+					}
+					w.opencost.answer(12, nil)
+					w.collect(13)
+					if diff := cmp.Diff(want, withoutAttempts(w.dump())); diff != "" {
+						t.Fatalf("hour %d, cut off after step %d: -undisturbed, +run again:\n%s", hour, n, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// stream answers two thousand items in ten steps and strikes after one of them.
+func stream(h time.Time, at int, strike func()) http.HandlerFunc {
+	const perStep = 200
+	return func(w http.ResponseWriter, _ *http.Request) {
+		var workloads []string
+		for n := range 10 * perStep {
+			workloads = append(workloads, fmt.Sprintf("shop/pod-%05d/app web 1", n))
+		}
+		whole := document(h, workloads...)
+		for n := range 10 {
+			_, _ = fmt.Fprint(w, whole[n*len(whole)/10:(n+1)*len(whole)/10])
+			_ = http.NewResponseController(w).Flush()
+			if n == at {
+				strike()
+			}
+		}
+	}
+}
+
+// terminate ends the server's side of a connection to the database of the test.
+// It waits until there is such a connection, and returns once it is gone.
+func (w *world) terminate(which string) {
+	w.t.Helper()
+	admin, err := pgx.ConnectConfig(context.Background(), w.database.Pool.Config().ConnConfig)
+	if err != nil {
+		w.t.Errorf("cannot connect: %v", err)
+		return
+	}
+	defer admin.Close(context.Background()) //nolint:errcheck // It served its purpose.
+
+	for hit := false; !hit; {
+		tag, err := admin.Exec(context.Background(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND `+which)
+		if err != nil {
+			w.t.Errorf("cannot terminate the connection where %s: %v", which, err)
+			return
+		}
+		hit = tag.RowsAffected() > 0
+	}
+}
+
+// TestTwoAtOnce lets two runs for the same hour start together, as two pods of
+// one Job may: both succeed, and what is stored is what one of them stores.
+func TestTwoAtOnce(t *testing.T) {
+	want := newWorld(t)
+	want.collect(10, 11)
+
+	w := newWorld(t)
+	w.collect(10)
+	var running sync.WaitGroup
+	for range 3 {
+		running.Go(func() {
+			if err := w.run(t.Context(), 11, nil); err != nil {
+				t.Errorf("one of three runs: %v", err)
+			}
+		})
+	}
+	running.Wait()
+	if diff := cmp.Diff(want.dump(), w.dump()); diff != "" {
+		t.Errorf("-one run, +three at once:\n%s", diff)
+	}
+}
+
+// TestAnotherIsRunning has somebody else hold the lock for longer than a run
+// waits: it leaves without an error, without a record and without a trace.
+func TestAnotherIsRunning(t *testing.T) {
+	w := newWorld(t)
+	w.collect(10)
+	records, written := len(w.costJob().Status.ExecutionHistory), pgtest.Changes(t, w.database.Pool)
+
+	w.settings.Timeouts.DatabaseInit = 2 * time.Second // Also the time to connect in.
+	key := postgres.LockKey{Work: "allocation-collection", Scope: "default"}
+	err := postgres.WithLock(t.Context(), w.database.Pool, key, 0, func(ctx context.Context) error {
+		return w.run(ctx, 11, nil)
+	})
+	if err != nil {
+		t.Errorf("the run that found the lock taken: %v", err)
+	}
+	if diff := cmp.Diff(written, pgtest.Changes(t, w.database.Pool)); diff != "" {
+		t.Errorf("-before, +after:\n%s", diff)
+	}
+	if got := len(w.costJob().Status.ExecutionHistory); got != records {
+		t.Errorf("%d records, want %d", got, records)
+	}
+}
+
+// TestInterrupted stops a run while it waits for OpenCost. The record is written
+// all the same, and what was committed before is kept.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t)
+	w.settings.Limits.LookbackHours = 1
+	w.collect(5)
+
+	ctx, stop := context.WithCancel(t.Context())
+	w.opencost.answer(9, func(_ http.ResponseWriter, r *http.Request) {
+		stop()
+		<-r.Context().Done()
+	})
+	if err := w.run(ctx, 10, nil); err == nil {
+		t.Fatal("a run that was stopped says that it succeeded")
+	}
+
+	last := w.costJob().Status.ExecutionHistory[0]
+	if last.Status != v1alpha1.ExecutionStatusFailed || !strings.HasPrefix(last.Error, "the run was interrupted: ") {
+		t.Errorf("the record says %q, %q", last.Status, last.Error)
+	}
+	want := []string{"4 final 3 3", "5 final 3 3", "6 final 3 3", "7 final 3 3", "8 final 3 3"}
+	if diff := cmp.Diff(want, w.hours()); diff != "" {
+		t.Errorf("hours: -want, +got:\n%s", diff)
+	}
+}
+
+// TestHangingOpenCost bounds an hour that is never answered: it fails, the
+// others do not.
+func TestHangingOpenCost(t *testing.T) {
+	w := newWorld(t)
+	w.settings.Limits.LookbackHours = 2
+	w.settings.Timeouts.OpenCostFetch = 200 * time.Millisecond
+	w.opencost.answer(9, func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(rw, document(at(9), usual(at(9))...)[:700])
+		_ = http.NewResponseController(rw).Flush()
+		<-r.Context().Done()
+	})
+	w.fail(10)
+	if diff := cmp.Diff([]string{"8 final 3 3", "9 failed 0 0", "10 open 3 0"}, w.hours()); diff != "" {
+		t.Errorf("hours: -want, +got:\n%s", diff)
+	}
+}
+
+// TestFailsBeforeItBegins looks at runs that cannot even start: the record says
+// why.
+func TestFailsBeforeItBegins(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spoil  func(w *world)
+		want   string
+	}{
+		"NoDatabase": {
+			reason: "Nobody is at the address.",
+			spoil:  func(w *world) { w.database.DSN = "postgres://someone:hunter2@127.0.0.1:1/finops?sslmode=disable" },
+			want:   "connect",
+		},
+		"Ahead": {
+			reason: "An hour that has not begun is refused (design R14).",
+			spoil:  func(w *world) { w.ahead = time.Hour },
+			want:   "the hour has not begun",
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.spoil(w)
+			w.fail(10)
+			last := w.costJob().Status.ExecutionHistory[0]
+			if last.Status != v1alpha1.ExecutionStatusFailed || !strings.Contains(last.Error, tc.want) || strings.Contains(last.Error, "hunter2") {
+				t.Errorf("%s\nthe record says %q, %q, want %q in it", tc.reason, last.Status, last.Error, tc.want)
+			}
+		})
+	}
+}
