@@ -21,7 +21,7 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.Product.MoveTo(ctx, at); err != nil {
 		return err
 	}
-	d.sayf("")
+	d.blank()
 	d.sayf("The controller runs. Its business time begins at %s, so that hours can pass at will.", at.Format(time.RFC3339))
 	return nil
 }
@@ -110,7 +110,7 @@ func (d *demo) leave(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.sayf("")
+	d.blank()
 	d.sayf("The next hour settles the charges and lets it go:")
 	if err := d.collectAndCharge(ctx, d.first.Add(release)); err != nil {
 		return err

@@ -141,7 +141,7 @@ func (d *demo) checkAll(ctx context.Context, ofChild subscription) error {
 	if err := differences(want, stored); err != nil {
 		return fmt.Errorf("the bill is not what it should be: %w", err)
 	}
-	d.sayf("")
+	d.blank()
 	d.sayf("All %d charges so far were computed anew, tick by tick and from OpenCost's own answers:", len(stored))
 	d.sayf("they agree to the micro.")
 	return nil

@@ -84,12 +84,12 @@ func (d *demo) query(ctx context.Context, sql string) error {
 
 // showBill shows what is left of a Subscription that has gone: its charges.
 func (d *demo) showBill(ctx context.Context, s subscription) error {
-	d.sayf("")
+	d.blank()
 	d.sayf("The object is gone; what it owes stays, by its uid. Its last tick began at %s and is charged",
 		lastTick(s).Format("15:04:05"))
 	d.sayf("in full, in advance: the row of %s was written before the release.", lastTick(s).Add(time.Hour).Format("15:00"))
 	return d.query(ctx, fmt.Sprintf(`
-SELECT charge_source, count(*) AS hours, (sum(amount_micros) / 1e6)::numeric(12,6) AS amount, bool_and(finalized) AS final
+SELECT charge_source, count(*) FILTER (WHERE amount_micros > 0) AS hours, (sum(amount_micros) / 1e6)::numeric(12,6) AS amount, bool_and(finalized) AS final
   FROM subscription_charges
  WHERE subscription_uid = '%s'
  GROUP BY charge_source

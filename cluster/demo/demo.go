@@ -81,10 +81,11 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// firstHour is 08:00 UTC of the next day: the same hours in every showing, in
-// one day and one month, and after every real timestamp.
+// firstHour is 08:00 UTC on the 15th of the next month: the same hours in every
+// showing, in the middle of a month, and after every real timestamp.
 func firstHour(now time.Time) time.Time {
-	return now.UTC().Truncate(24 * time.Hour).Add((24 + 8) * time.Hour)
+	now = now.UTC()
+	return time.Date(now.Year(), now.Month()+1, 15, 8, 0, 0, 0, time.UTC)
 }
 
 func (d *demo) tell(ctx context.Context) error {

@@ -23,6 +23,9 @@ func (s *stage) open(title string) {
 	fmt.Fprintf(s.out, "\n== %d. %s  [%s]\n", s.chapter, title, time.Since(s.began).Round(100*time.Millisecond))
 }
 
+// blank parts two thoughts of a chapter.
+func (s *stage) blank() { fmt.Fprintln(s.out) }
+
 func (s *stage) sayf(format string, args ...any) {
 	fmt.Fprintf(s.out, "   "+format+"\n", args...)
 }
@@ -33,6 +36,9 @@ func (s *stage) typed(command string) {
 }
 
 func (s *stage) printed(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
 		fmt.Fprint(s.out, "     "+line)
 	}
