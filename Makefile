@@ -56,6 +56,10 @@ test-fast: ## Run the tests that need no server, for the inner loop.
 e2e: harness ## Run the kuttl stories (SUITE=name runs one).
 	@$(HARNESS) e2e $(if $(SUITE),--suite $(SUITE))
 
+.PHONY: bench
+bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 and SCALE=0.1 choose).
+	@$(HARNESS) with --assets --postgres --fsync -- go run ./cmd/bench $(if $(ONLY),--only $(ONLY)) $(if $(SCALE),--scale $(SCALE))
+
 .PHONY: clean
 clean: ## Remove what was built here (the cache outside the repository stays).
 	rm -rf $(OUTPUT)
