@@ -126,6 +126,7 @@ func installDefinitions(ctx context.Context, kubectl product.Kubectl) error {
 func runKuttl(ctx context.Context, o Options, s story, dir string, tools toolbox.Toolbox, env []string) error {
 	cmd := exec.CommandContext(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(o.Root, suites, s.suite),
 		"--config="+filepath.Join(o.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
+		"--skip-delete", // The cluster goes anyway.
 		"--artifacts-dir="+reports(o.Root), "--report=xml", "--report-name="+s.suite+"-"+s.name)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), env...), "PATH="+tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
