@@ -144,7 +144,7 @@ func TestDiscovery(t *testing.T) {
 		Categories []string
 		ShortNames []string
 	}
-	got := []served{}
+	got := make([]served, 0, len(list.APIResources))
 	for _, r := range list.APIResources {
 		got = append(got, served{r.Name, r.Kind, r.Namespaced, r.Categories, r.ShortNames})
 	}

@@ -106,7 +106,7 @@ func refusals(t *testing.T, err error) []refusal {
 	if err == nil {
 		return nil
 	}
-	status, ok := err.(kerrors.APIStatus) //nolint:errorlint // The client returns it unwrapped.
+	status, ok := err.(kerrors.APIStatus)
 	if !ok || !kerrors.IsInvalid(err) || status.Status().Details == nil {
 		t.Fatalf("want the object to be called invalid, got: %v", err)
 	}

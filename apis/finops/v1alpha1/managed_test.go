@@ -97,7 +97,7 @@ func TestManagedReconciler(t *testing.T) {
 					return err
 				}
 				if err := c.Get(ctx, key, tc.obj); !kerrors.IsNotFound(err) {
-					return errorText("the object still exists")
+					return textError("the object still exists")
 				}
 				return nil
 			})
@@ -108,9 +108,9 @@ func TestManagedReconciler(t *testing.T) {
 	}
 }
 
-type errorText string
+type textError string
 
-func (e errorText) Error() string { return string(e) }
+func (e textError) Error() string { return string(e) }
 
 // diff compares conditions but for generation and time.
 func diff(want, got xpv2.Condition) error {
@@ -118,5 +118,5 @@ func diff(want, got xpv2.Condition) error {
 		return nil
 	}
 
-	return errorText(cmp.Diff(want, got))
+	return textError(cmp.Diff(want, got))
 }

@@ -94,7 +94,7 @@ func TestReportTwice(t *testing.T) {
 // writable, and that characters are not cut in two.
 func TestReportLongMessage(t *testing.T) {
 	j := &CostJob{}
-	j.SetConditions(xpv2.ReconcileError(errorText(strings.Repeat("ü", 40000))))
+	j.SetConditions(xpv2.ReconcileError(textError(strings.Repeat("ü", 40000))))
 
 	got := []rune(j.Status.Conditions[0].Message)
 	if len(got) != maxMessage || got[0] != 'ü' || got[maxMessage-1] != '…' {
@@ -102,9 +102,9 @@ func TestReportLongMessage(t *testing.T) {
 	}
 }
 
-type errorText string
+type textError string
 
-func (e errorText) Error() string { return string(e) }
+func (e textError) Error() string { return string(e) }
 
 // TestGetCondition asks for a condition that is there and for one that is not.
 func TestGetCondition(t *testing.T) {

@@ -4,7 +4,7 @@ package v1alpha1
 // against the namespace of the object that carries it, so both parts are
 // required.
 // +structType=atomic
-type ObjectReference struct {
+type ObjectReference struct { //nolint:recvcheck // Deepcopy is generated on the pointer.
 	// Name of the object.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`

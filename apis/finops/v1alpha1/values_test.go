@@ -2,6 +2,7 @@ package v1alpha1_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -116,9 +117,7 @@ func TestDefaults(t *testing.T) {
 			"type": "ResourceCostCollection", "interval": "24h", "databaseInitTimeout": "2m", "kubernetesOperationTimeout": "1m",
 			"openCostFetchTimeout": "2m", "databaseInsertTimeout": "3m", "statusUpdateTimeout": "1m", "httpClientTimeout": "90s",
 		}
-		for k, v := range more {
-			spec[k] = v
-		}
+		maps.Copy(spec, more)
 		return spec
 	}
 

@@ -78,18 +78,18 @@ func TestMutatingAdmission(t *testing.T) {
 	r := b.make(settings())
 	j := b.create(t, &v1alpha1.CostJob{})
 	apitest.Settle(t, r, j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
-	if got := b.cronJob(t, j).Spec.JobTemplate.Spec.Template.Spec.PriorityClassName; got != "low" {
+	if got := b.cronJob(t.Context(), t, j).Spec.JobTemplate.Spec.Template.Spec.PriorityClassName; got != "low" {
 		t.Fatalf("the policy did nothing: %q", got)
 	}
 	apitest.AssertQuiet(t, b.make(settings()), j, b.writes)
 
-	c := b.cronJob(t, j)
+	c := b.cronJob(t.Context(), t, j)
 	c.Spec.Schedule = "1 2 3 * *"
 	if err := b.c.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	apitest.Settle(t, r, j, b.writes, func(context.Context) error {
-		if got := b.cronJob(t, j).Spec.Schedule; got != "0 0 * * *" {
+	apitest.Settle(t, r, j, b.writes, func(ctx context.Context) error {
+		if got := b.cronJob(ctx, t, j).Spec.Schedule; got != "0 0 * * *" {
 			return fmt.Errorf("schedule is still %q", got)
 		}
 		return nil

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
@@ -80,10 +79,10 @@ func (b *bench) create(t *testing.T, j *v1alpha1.CostJob) *v1alpha1.CostJob {
 	return j
 }
 
-func (b *bench) cronJob(t *testing.T, j *v1alpha1.CostJob) *batchv1.CronJob {
+func (b *bench) cronJob(ctx context.Context, t *testing.T, j *v1alpha1.CostJob) *batchv1.CronJob {
 	t.Helper()
 	c := &batchv1.CronJob{}
-	if err := b.c.Get(t.Context(), client.ObjectKey{Namespace: j.Namespace, Name: j.Name + "-cronjob"}, c); err != nil {
+	if err := b.c.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: j.Name + "-cronjob"}, c); err != nil {
 		t.Fatalf("cannot read the CronJob: %v", err)
 	}
 
@@ -158,7 +157,7 @@ func TestCronJob(t *testing.T) {
 			j := b.create(t, tc.job)
 			apitest.Settle(t, b.make(s), j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
 
-			got := b.cronJob(t, j)
+			got := b.cronJob(t.Context(), t, j)
 			if !metav1.IsControlledBy(got, j) {
 				t.Errorf("the CostJob does not own its CronJob: %v", got.OwnerReferences)
 			}
@@ -205,7 +204,7 @@ func TestHandEdits(t *testing.T) {
 		edit   func(*batchv1.CronJob)
 	}{
 		"Schedule":    {"A field that we set.", func(c *batchv1.CronJob) { c.Spec.Schedule = "1 2 3 * *" }},
-		"Suspend":     {"A field that the API server defaults.", func(c *batchv1.CronJob) { c.Spec.Suspend = ptr.To(true) }},
+		"Suspend":     {"A field that the API server defaults.", func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) }},
 		"Annotation":  {"Our own note.", func(c *batchv1.CronJob) { c.Annotations = nil }},
 		"Label":       {"A label that we set.", func(c *batchv1.CronJob) { delete(c.Labels, v1alpha1.LabelCostJob) }},
 		"Variable":    {"An addition to a list.", func(c *batchv1.CronJob) { addVariable(&c.Spec.JobTemplate.Spec.Template.Spec) }},
@@ -216,17 +215,17 @@ func TestHandEdits(t *testing.T) {
 	r := b.make(settings())
 	j := b.create(t, &v1alpha1.CostJob{})
 	apitest.Settle(t, r, j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
-	before := b.cronJob(t, j)
+	before := b.cronJob(t.Context(), t, j)
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := b.cronJob(t, j)
+			c := b.cronJob(t.Context(), t, j)
 			tc.edit(c)
 			if err := b.c.Update(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
-			apitest.Settle(t, r, j, b.writes, func(context.Context) error {
-				if diff := cmp.Diff(text(t, before, b.ns), text(t, b.cronJob(t, j), b.ns)); diff != "" {
+			apitest.Settle(t, r, j, b.writes, func(ctx context.Context) error {
+				if diff := cmp.Diff(text(t, before, b.ns), text(t, b.cronJob(ctx, t, j), b.ns)); diff != "" {
 					return fmt.Errorf("\n%s\nCronJob: -want, +got:\n%s", tc.reason, diff)
 				}
 				return nil
@@ -248,13 +247,13 @@ func TestForeignMarks(t *testing.T) {
 	j := b.create(t, &v1alpha1.CostJob{})
 	apitest.Settle(t, r, j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
 
-	c := b.cronJob(t, j)
+	c := b.cronJob(t.Context(), t, j)
 	c.Labels["example.org/tracked"] = ""
 	c.Annotations["example.org/tracked"] = ""
 	if err := b.c.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	c.Status.LastScheduleTime = ptr.To(metav1.Now())
+	c.Status.LastScheduleTime = new(metav1.Now())
 	if err := b.c.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +266,7 @@ func TestInterval(t *testing.T) {
 	r := b.make(settings())
 	j := b.create(t, &v1alpha1.CostJob{Spec: v1alpha1.CostJobSpec{Interval: metav1.Duration{Duration: 2 * time.Hour}}})
 	apitest.Settle(t, r, j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
-	if got := b.cronJob(t, j).Spec.Schedule; got != "0 0 * * *" {
+	if got := b.cronJob(t.Context(), t, j).Spec.Schedule; got != "0 0 * * *" {
 		t.Errorf("want the daily schedule, got %q", got)
 	}
 	if got := j.Annotations["finops.stakater.com/effective-schedule"]; got != "0 0 * * *" {
@@ -280,7 +279,7 @@ func TestInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	apitest.Settle(t, r, j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
-	if got := b.cronJob(t, j).Spec.Schedule; got != "0 * * * *" {
+	if got := b.cronJob(t.Context(), t, j).Spec.Schedule; got != "0 * * * *" {
 		t.Errorf("want the hourly schedule, got %q", got)
 	}
 	if got, ok := j.Annotations["finops.stakater.com/effective-schedule"]; ok {
@@ -343,7 +342,7 @@ func TestLongestName(t *testing.T) {
 	b := newBench(t)
 	j := b.create(t, &v1alpha1.CostJob{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("n", 44)}})
 	apitest.Settle(t, b.make(settings()), j, b.writes, b.synced(j, metav1.ConditionTrue, ""))
-	b.cronJob(t, j)
+	b.cronJob(t.Context(), t, j)
 }
 
 // TestNameConflict shows that a CronJob of somebody else is left alone.
@@ -362,7 +361,7 @@ func TestNameConflict(t *testing.T) {
 	j := b.create(t, &v1alpha1.CostJob{})
 	apitest.Settle(t, b.make(settings()), j, b.writes, b.synced(j, metav1.ConditionFalse, `CronJob "hourly-cronjob" belongs to somebody else`))
 	b.event(t, j, "NameConflict")
-	if got := b.cronJob(t, j); got.ResourceVersion != theirs.ResourceVersion {
+	if got := b.cronJob(t.Context(), t, j); got.ResourceVersion != theirs.ResourceVersion {
 		t.Errorf("the CronJob of somebody else was written: %v", got.ManagedFields)
 	}
 }

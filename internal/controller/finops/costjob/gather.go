@@ -120,7 +120,8 @@ func (e *external) readSecret(ctx context.Context, j *v1alpha1.CostJob, p *plan)
 		p.writeSecret = secretCreate
 	case err != nil:
 		return errors.Wrapf(err, "cannot read Secret %q", client.ObjectKeyFromObject(p.secret).String())
-	case metav1.IsControlledBy(s, j) && !(equality.Semantic.DeepEqual(s.Data, p.secret.Data) && carries(s.Labels, p.secret.Labels)):
+	case !metav1.IsControlledBy(s, j):
+	case !equality.Semantic.DeepEqual(s.Data, p.secret.Data) || !carries(s.Labels, p.secret.Labels):
 		p.writeSecret = secretUpdate
 		p.secret.ResourceVersion = s.ResourceVersion
 	}

@@ -24,7 +24,7 @@ const (
 	secretSuffix  = "-costjob-secret"
 
 	// secretKey is the one key of the Secret, and the variable it ends up in.
-	secretKey = "POSTGRES_CONNECTION_STRING"
+	secretKey = "POSTGRES_CONNECTION_STRING" //nolint:gosec // The name of a credential, not one.
 
 	container = "loader"
 )

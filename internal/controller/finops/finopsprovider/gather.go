@@ -2,6 +2,7 @@ package finopsprovider
 
 import (
 	"context"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -98,10 +99,11 @@ func wanted(found *unstructured.Unstructured, s cloud.Settings) (*unstructured.U
 	return u, nil
 }
 
+// What the operator's controllers of OpenCost read.
 var (
-	pathSecret        = []string{"spec", "opencost", "cloudIntegrationSecret"}
-	pathCloudCost     = []string{"spec", "opencost", "cloudCost", "enabled"}
-	pathCustomPricing = []string{"spec", "opencost", "customPricing", "enabled"}
+	pathSecret        = strings.Split("spec.opencost.cloudIntegrationSecret", ".")
+	pathCloudCost     = strings.Split("spec.opencost.cloudCost.enabled", ".")
+	pathCustomPricing = strings.Split("spec.opencost.customPricing.enabled", ".")
 )
 
 // leftovers says whether the resource still carries settings of a cloud that the

@@ -135,7 +135,7 @@ func (e *external) move(ctx context.Context, b *v1alpha1.PriceBook) error {
 			return err
 		}
 	}
-	if w := e.next.winner; !e.next.outcome.settled() && w != nil && w.UID != b.UID {
+	if w := e.next.winner; !e.next.settled() && w != nil && w.UID != b.UID {
 		e.wake(ctx, w) // BETTER-PB-2: not only when its status comes back as an event.
 	}
 
