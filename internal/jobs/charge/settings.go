@@ -47,10 +47,10 @@ type Settings struct {
 	Notes []string
 }
 
-// SettingsFrom reads the variables of the pod (50.3). The error names every
+// FromEnvironment reads the variables of the pod (50.3). The error names every
 // variable that is missing or cannot be used. A timeout that cannot be read does
 // not fail the run.
-func SettingsFrom(getenv func(string) string) (Settings, error) {
+func FromEnvironment(getenv func(string) string) (Settings, error) {
 	v := variables{getenv: getenv}
 	s := Settings{
 		Database: postgres.Config{

@@ -30,10 +30,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
-const (
-	cluster     = "test"
-	aggregation = "namespace,pod,container"
-)
+const aggregation = "namespace,pod,container"
 
 // A stage is an API server without anything of ours, a fresh database, and what
 // a run needs to work on them. A run looks at the whole cluster, so the tests of
@@ -42,6 +39,7 @@ type stage struct {
 	*testing.T
 
 	db        pgtest.DB
+	cluster   string
 	api       client.Client
 	namespace string
 	settings  charge.Settings
@@ -51,8 +49,15 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	return newStageOn(t, pgtest.Database(t), "test")
+}
+
+// newStageOn is a stage on a database that others have used, for a cluster of
+// its own.
+func newStageOn(t *testing.T, db pgtest.DB, cluster string) *stage {
+	t.Helper()
 	config := apitest.Config(t)
-	s := &stage{T: t, db: pgtest.Database(t), api: apitest.Client(t), writes: &writes{}, log: &strings.Builder{}}
+	s := &stage{T: t, db: db, cluster: cluster, api: apitest.Client(t), writes: &writes{}, log: &strings.Builder{}}
 	s.clear()
 	s.namespace = apitest.Namespace(t, s.api)
 	s.settings = charge.Settings{
@@ -246,7 +251,7 @@ func (s *stage) tariff(currency string, cpuMicros int64) int64 {
 	s.must(s.db.Pool.QueryRow(s.Context(), `
 		INSERT INTO pricebooks (cluster_id, namespace, name, uid, generation, currency, content_hash, cpu_hour_micros)
 		VALUES ($1, 'finops', 'tariff', $2, 1, $3, $4, $5) RETURNING id`,
-		cluster, uuid.NewString(), currency, uuid.NewString(), cpuMicros).Scan(&id))
+		s.cluster, uuid.NewString(), currency, uuid.NewString(), cpuMicros).Scan(&id))
 	return id
 }
 
@@ -264,7 +269,7 @@ func (s *stage) measure(hourText, pod, cores string, book int64, final bool) {
 		  FROM pricebooks WHERE id = $7
 		ON CONFLICT (cluster_id, aggregation, hour, namespace, name) DO UPDATE
 		   SET is_finalized = excluded.is_finalized, cpu_core_usage_avg = excluded.cpu_core_usage_avg`,
-		cluster, aggregation, h, pod, final, cores, book)
+		s.cluster, aggregation, h, pod, final, cores, book)
 	state := "open"
 	if final {
 		state = "final"
@@ -272,7 +277,7 @@ func (s *stage) measure(hourText, pod, cores string, book int64, final bool) {
 	s.exec(`
 		INSERT INTO allocation_hours (cluster_id, aggregation, hour, state, row_count, updated_at) VALUES ($1, $2, $3, $4, 1, $3)
 		ON CONFLICT (cluster_id, aggregation, hour) DO UPDATE SET state = excluded.state`,
-		cluster, aggregation, h, state)
+		s.cluster, aggregation, h, state)
 }
 
 func (s *stage) exec(sql string, args ...any) {
@@ -300,7 +305,8 @@ func (s *stage) charges() []string {
 		       || CASE WHEN c.finalized THEN '' ELSE ' ~' END
 		  FROM subscription_charges AS c
 		  JOIN subscriptions AS v ON v.cluster_id = c.cluster_id AND v.uid = c.subscription_uid
-		 ORDER BY c.subscription_uid, c.window_start, c.charge_source`)
+		 WHERE c.cluster_id = $1
+		 ORDER BY c.subscription_uid, c.window_start, c.charge_source`, s.cluster)
 }
 
 // dump is everything the charge run writes, but for what says when.
@@ -341,7 +347,7 @@ type writes struct {
 
 	mu    sync.Mutex
 	lines []string
-	fail   func(*http.Request) error
+	fail  func(*http.Request) error
 }
 
 func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
