@@ -69,15 +69,17 @@ func Run(ctx context.Context, o Options) error {
 	}
 	d := &demo{stage: newStage(o.Out), root: o.Root, dir: dir, first: firstHour(time.Now())}
 	defer d.close()
-	if err := d.tell(ctx); err != nil {
+	err = d.tell(ctx)
+	if err == nil && o.Keep {
+		err = d.stay(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w\nthe logs of everything that ran are in %s", err, dir)
 	}
-	if o.Keep {
-		if err := d.stay(ctx); err != nil {
-			return fmt.Errorf("%w\nthe logs of everything that ran are in %s", err, dir)
-		}
-	}
 	_ = os.RemoveAll(dir) // It lies in the folder that "make clean" removes.
+	if err != nil {
+		return context.Cause(ctx) // Whatever failed, failed of that.
+	}
 	return nil
 }
 

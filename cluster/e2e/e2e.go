@@ -51,15 +51,16 @@ func Run(ctx context.Context, o Options) error {
 	for _, s := range stories {
 		began := time.Now()
 		fmt.Fprintf(o.Out, "=== %s\n", s)
-		if err := runStory(ctx, o, harness, s); err != nil {
+		err := runStory(ctx, o, harness, s)
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // Whatever failed, failed of that.
+		}
+		if err != nil {
 			failed = append(failed, fmt.Errorf("story %s: %w", s, err))
 			fmt.Fprintf(o.Out, "--- FAILED %s  %s\n", s, time.Since(began).Round(time.Second))
 			continue
 		}
 		fmt.Fprintf(o.Out, "--- passed %s  %s\n", s, time.Since(began).Round(time.Second))
-		if ctx.Err() != nil {
-			break
-		}
 	}
 	fmt.Fprintf(o.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(failed), reports(o.Root))
 	return errors.Join(failed...)
@@ -74,7 +75,7 @@ func runStory(ctx context.Context, o Options, harness string, s story) error {
 	if err != nil {
 		return fmt.Errorf("cannot make a folder for it: %w", err)
 	}
-	if err := tell(ctx, o, harness, s, dir); err != nil {
+	if err := tell(ctx, o, harness, s, dir); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w; the logs of everything that ran are in %s", err, dir)
 	}
 	_ = os.RemoveAll(dir) // It lies in the folder that "make clean" removes.

@@ -32,6 +32,9 @@ func commands() []command {
 	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, timeCommand, costJobCommand}
 }
 
+// interrupted is the exit code of what a shell ends with Ctrl-C.
+const interrupted = 130
+
 // An exitError is the code of a command that was run for the user; it has said
 // itself what went wrong.
 type exitError int
@@ -43,7 +46,10 @@ func main() {
 	err := run(context.Background(), os.Args[1:])
 	var code exitError
 	switch {
-	case err == nil, errors.Is(err, process.ErrToldToStop):
+	case err == nil:
+	case errors.Is(err, process.ErrToldToStop):
+		fmt.Fprintln(os.Stderr, "harness: told to stop before it was done; everything it had started is gone")
+		os.Exit(interrupted)
 	case errors.As(err, &code):
 		os.Exit(int(code))
 	default:
