@@ -27,10 +27,13 @@ const (
 	WindingDown
 )
 
-// blocked opens the message of a wind-down that waits.
+// NoCollector ends the message of a wind-down that nothing will end
+// (BETTER-SUB-11).
+const NoCollector = "; no SubscriptionChargeCollection CostJob exists"
+
 const (
-	blocked     = "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges"
-	noCollector = "; no SubscriptionChargeCollection CostJob exists"
+	// blocked opens the message of every wind-down.
+	blocked = "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges"
 
 	replacedMessage = "offering was replaced; recorded terms apply"
 )
@@ -52,6 +55,10 @@ type Decision struct {
 	ActivatedAt   *time.Time
 	DeactivatedAt *time.Time
 	Root          string
+
+	// OfferingUID is that of the Offering to be recorded with the Subscription.
+	// If it is empty, what was recorded stands.
+	OfferingUID string
 
 	// Replaced says that the Offering is another than the one that was sold, and
 	// that the terms recorded then go on.
@@ -95,7 +102,7 @@ func Decide(in Input) Decision {
 // start tests whether a Subscription can be activated.
 func start(in Input, now time.Time) Decision {
 	objection, err := Activation.First(in)
-	d := Decision{Root: stamp(in)}
+	d := Decision{Root: stamp(in), OfferingUID: in.offeringUID()}
 	if !objection.Passes() {
 		d.Kind, d.Reason, d.Message, d.Retry = Held, objection.Reason, objection.Message, err
 		d.Loop = loop(in, objection)
@@ -109,7 +116,7 @@ func start(in Input, now time.Time) Decision {
 // tested whatever an earlier gate says, so that an Offering which is not ready
 // does not keep a Subscription alive, and billed, for ever (BETTER-SUB-2).
 func goOn(in Input, now time.Time) Decision {
-	d := Decision{Root: stamp(in), Replaced: replacement(in)}
+	d := Decision{Root: stamp(in), OfferingUID: in.offeringUID(), Replaced: replacement(in)}
 
 	end, unknown := Endings.Any(in)
 	if !end.Passes() {
@@ -146,7 +153,7 @@ func goOn(in Input, now time.Time) Decision {
 func windDown(in Input, now time.Time) Decision {
 	d := Decision{Kind: WindingDown, Reason: MarkedForDeletion, Message: "the subscription was deleted", Waiting: blocked}
 	if in.NoCollector {
-		d.Waiting += noCollector
+		d.Waiting += NoCollector
 	}
 	if in.Self.DeactivatedAt == nil {
 		d.DeactivatedAt = notBefore(now, in.Self.ActivatedAt)

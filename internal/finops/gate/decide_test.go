@@ -252,12 +252,23 @@ func TestReplacedOffering(t *testing.T) {
 				Message: "required offering catalogue/vm-standard not covered by an active subscription in the family",
 			},
 		},
+		"RecordUnreadAndSaleUnknown": {
+			reason: "Without knowing when it was sold nothing can be told from the age of the Offering.",
+			in: active(current("other", before, demanding), recorded(Failed[Recorded](errTimeout)), func(in *Input) {
+				in.Self.SoldAt = time.Time{}
+			}),
+			want: Decision{
+				Reason: ValidationError, Retry: errTimeout,
+				Message: "cannot tell what offering catalogue/vm-disk requires: the offering may have been replaced, " +
+					"and the recorded terms could not be read: the server did not answer",
+			},
+		},
 		"RecordUnreadAndOfferingYounger": {
 			reason: "Whether the new requirement applies is not known, so it ends nobody.",
 			in:     active(current("other", after, demanding), recorded(Failed[Recorded](errTimeout))),
 			want: Decision{
 				Reason: ValidationError, Retry: errTimeout,
-				Message: "cannot tell what offering catalogue/vm-disk requires: the offering was created after the activation, " +
+				Message: "cannot tell what offering catalogue/vm-disk requires: the offering may have been replaced, " +
 					"and the recorded terms could not be read: the server did not answer",
 			},
 		},
@@ -267,6 +278,38 @@ func TestReplacedOffering(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := compare(tc.want, Decide(tc.in)); diff != "" {
 				t.Errorf("%s\nDecide(...): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRecordedOffering says which Offering is recorded: the one whose terms
+// apply, and never one that was not compared with what is recorded.
+func TestRecordedOffering(t *testing.T) {
+	recorded := func(r Read[Recorded]) func(*Input) { return func(in *Input) { in.Recorded = r } }
+	other := Recorded{OfferingUID: "uid-sold", SpecHash: "sold"}
+
+	cases := map[string]struct {
+		reason string
+		in     Input
+		want   string
+	}{
+		"Waiting":         {reason: "Who waits takes the Offering of now.", in: waiting(recorded(Found(other))), want: "uid-offering"},
+		"Activated":       {reason: "What is sold is recorded from the start.", in: waiting(covered), want: "uid-offering"},
+		"Active":          {reason: "It is the one that is recorded.", in: active(recorded(Found(Recorded{OfferingUID: "uid-offering"}))), want: "uid-offering"},
+		"NothingRecorded": {reason: "What was not recorded yet is recorded late.", in: active(), want: "uid-offering"},
+		"Replaced":        {reason: "The recorded one stands.", in: active(recorded(Found(other)))},
+		"EqualTerms":      {reason: "One with equal terms is adopted.", in: active(recorded(Found(Recorded{OfferingUID: "uid-sold", SpecHash: "a"}))), want: "uid-offering"},
+		"Unread":          {reason: "What was not read is not overwritten.", in: active(recorded(Failed[Recorded](errTimeout)))},
+		"Missing":         {reason: "The recorded one stands.", in: active(offeringIs(Gone[Offering]()), recorded(Found(other)))},
+		"OfferingUnread":  {reason: "The recorded one stands.", in: active(offeringIs(Failed[Offering](errTimeout)))},
+		"Deleted":         {reason: "The recorded one stands.", in: active(deleted)},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Decide(tc.in).OfferingUID); diff != "" {
+				t.Errorf("%s\nDecide(...).OfferingUID: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -73,6 +73,10 @@ type Subscription struct {
 	ActivatedAt   *time.Time
 	DeactivatedAt *time.Time
 	Root          string
+
+	// SoldAt is when it became active by the clock that also stamps the creation
+	// of objects, which business time need not follow. Zero if unknown.
+	SoldAt time.Time
 }
 
 // Active tells whether the Subscription is being billed. Readiness plays no

@@ -16,31 +16,47 @@ const (
 
 var (
 	errOfferingMissing = errors.New("the offering does not exist")
-	errTermsUnknown    = errors.New("the offering was created after the activation, and the recorded terms could not be read")
+	errTermsUnknown    = errors.New("the offering may have been replaced, and the recorded terms could not be read")
 )
 
 // replaced tells whether another Offering has taken the name of the one that an
 // active Subscription runs on, with other terms. One with equal terms is the
 // same to everybody: that is how a lost Offering is repaired (BETTER-OFF-5).
 //
-// It is an error if that cannot be told. An Offering that is older than the
-// activation cannot be a replacement, so a database that is away keeps nothing
-// from being decided about the rest.
+// It is an error if that cannot be told. An Offering that is older than the sale
+// cannot be a replacement, so a database that is away keeps nothing from being
+// decided about the rest.
 func (in Input) replaced(current Offering) (*Recorded, error) {
 	if !in.Self.Active() {
 		return nil, nil //nolint:nilnil // Only an active one runs on recorded terms.
 	}
 	recorded, err := in.Recorded.Get()
 	if err != nil {
-		if current.CreatedAt.After(*in.Self.ActivatedAt) {
+		if in.Self.SoldAt.IsZero() || current.CreatedAt.After(in.Self.SoldAt) {
 			return nil, fmt.Errorf("%w: %w", errTermsUnknown, err)
 		}
-		return nil, nil //nolint:nilnil // It is the one that was there at the activation.
+		return nil, nil //nolint:nilnil // It is the one that was sold.
 	}
 	if recorded == nil || recorded.OfferingUID == current.UID || recorded.SpecHash == current.SpecHash {
 		return nil, nil //nolint:nilnil // Nothing recorded, or nothing that differs.
 	}
 	return recorded, nil
+}
+
+// offeringUID is that of the Offering whose terms apply, empty if that cannot be
+// told or the Offering does not exist.
+func (in Input) offeringUID() string {
+	current, err := in.Offering.Get()
+	if err != nil || current == nil {
+		return ""
+	}
+	if _, err := in.Recorded.Get(); err != nil && in.Self.Active() {
+		return "" // What was recorded must not be overwritten unseen.
+	}
+	if recorded, err := in.replaced(*current); err != nil || recorded != nil {
+		return "" // What was recorded stands.
+	}
+	return current.UID
 }
 
 // terms are the ones that apply to the Subscription. They are known only as

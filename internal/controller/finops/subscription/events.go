@@ -1,0 +1,141 @@
+package subscription
+
+import (
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/finops/gate"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// The events of a Subscription (part 80.2).
+const (
+	reasonActivated          event.Reason = "Activated"
+	reasonDeactivated        event.Reason = "Deactivated"
+	reasonDeletionBlocked    event.Reason = "DeletionBlocked"
+	reasonGateFailed         event.Reason = "GateFailed"
+	reasonNoChargeCollector  event.Reason = "NoChargeCollector"
+	reasonOfferingReplaced   event.Reason = "OfferingReplaced"
+	reasonParentCycle        event.Reason = "ParentCycle"
+	reasonRootUnresolvable   event.Reason = "RootUnresolvable"
+	reasonUsageSourceIgnored event.Reason = "UsageSourceIgnored"
+)
+
+func activated(why string) event.Event {
+	return event.Normal(reasonActivated, "billed from now on: "+why)
+}
+
+func deactivated(cause string) event.Event {
+	return event.Normal(reasonDeactivated, "billed no longer: "+cause)
+}
+
+func deletionBlocked(message string) event.Event {
+	return event.Normal(reasonDeletionBlocked, message)
+}
+
+func gateFailed(why, message string) event.Event {
+	return event.Warning(reasonGateFailed, errors.Errorf("%s: %s", why, message))
+}
+
+func noChargeCollector() event.Event {
+	return event.Warning(reasonNoChargeCollector, errors.New("nothing releases deleted Subscriptions: no SubscriptionChargeCollection CostJob exists"))
+}
+
+func offeringReplaced(offering ref.Key) event.Event {
+	return event.Warning(reasonOfferingReplaced, errors.Errorf("offering %s was replaced by one with other terms; the recorded terms apply", offering))
+}
+
+func parentCycle(loop []ref.Key) event.Event {
+	return event.Warning(reasonParentCycle, errors.Errorf("parent cycle: %s; none of them can activate", ref.Path(loop)))
+}
+
+func rootUnresolvable(err error) event.Event {
+	return event.Warning(reasonRootUnresolvable, errors.Wrap(err, "restore the missing parent, or set status.compatibilityRoot to the uid of the root"))
+}
+
+func usageSourceIgnored(i int) event.Event {
+	return event.Warning(reasonUsageSourceIgnored, errors.Errorf("usageSources[%d] says nothing but resourceType Pod and would select the whole cluster", i))
+}
+
+// announce says what has just become different, once it is stored.
+func (e *external) announce(before, after *v1alpha1.Subscription, d gate.Decision) {
+	if before.Status.ActivatedAt == nil && after.Status.ActivatedAt != nil {
+		e.record.Event(after, activated(string(d.Reason)))
+	}
+	if before.Status.DeactivatedAt == nil && after.Status.DeactivatedAt != nil {
+		e.record.Event(after, deactivated(string(d.Reason)))
+	}
+	e.announceHold(before, after, d)
+	e.announceDeletion(before, after)
+
+	if d.Replaced && e.said.first(after.UID, reasonOfferingReplaced, 0) {
+		e.record.Event(after, offeringReplaced(key(after.Spec.OfferingRef)))
+	}
+	if d.Rootless != nil && e.said.first(after.UID, reasonRootUnresolvable, 0) {
+		e.record.Event(after, rootUnresolvable(d.Rootless))
+	}
+	for i, u := range after.Spec.UsageSources {
+		if u == (v1alpha1.UsageSource{ResourceType: "Pod"}) && e.said.first(after.UID, reasonUsageSourceIgnored, i) {
+			e.record.Event(after, usageSourceIgnored(i)) // BETTER-SUB-12.
+		}
+	}
+}
+
+func (e *external) announceHold(before, after *v1alpha1.Subscription, d gate.Decision) {
+	if d.Kind != gate.Held {
+		return
+	}
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.TypeReady)
+	if was == nil || was.Reason != string(d.Reason) {
+		e.record.Event(after, gateFailed(string(d.Reason), d.Message))
+	}
+	if len(d.Loop) > 0 && e.said.first(after.UID, reasonParentCycle, 0) {
+		e.record.Event(after, parentCycle(d.Loop))
+	}
+}
+
+func (e *external) announceDeletion(before, after *v1alpha1.Subscription) {
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.TypeDeleting)
+	if is == nil {
+		return
+	}
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.TypeDeleting)
+	if was == nil {
+		e.record.Event(after, deletionBlocked(is.Message))
+	}
+	lacks := strings.HasSuffix(is.Message, gate.NoCollector)
+	if lacks && (was == nil || !strings.HasSuffix(was.Message, gate.NoCollector)) {
+		e.record.Event(after, noChargeCollector())
+	}
+}
+
+// remembered bounds what once remembers.
+const remembered = 4096
+
+// once remembers what was said about whom, for what leaves no trace in the
+// object by which a later pass could tell. A restart says it once more.
+type once struct{ said *lru.Cache }
+
+func newOnce() once { return once{said: lru.New(remembered)} }
+
+type statement struct {
+	about  types.UID
+	reason event.Reason
+	detail int
+}
+
+// first reports whether something is said for the first time.
+func (o once) first(about types.UID, reason event.Reason, detail int) bool {
+	s := statement{about, reason, detail}
+	if _, ok := o.said.Get(s); ok {
+		return false
+	}
+	o.said.Add(s, true)
+	return true
+}

@@ -1,0 +1,165 @@
+package subscription
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/finops/family"
+	"github.com/provider-finops/provider-finops/internal/finops/gate"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// gather reads everything that decides about a Subscription. A read that failed
+// becomes part of the input as such: it does not keep the rest from deciding.
+func (e *external) gather(ctx context.Context, s *v1alpha1.Subscription, from view) gate.Input {
+	in := gate.Input{Now: e.clock.Now(), Self: self(s)}
+	if in.Self.Deleting {
+		in.NoCollector = noCollector(ctx, from)
+		return in
+	}
+	if in.Self.DeactivatedAt != nil {
+		return in // It is not tested any more.
+	}
+
+	in.Offering = readOffering(ctx, from, s.Spec.OfferingRef)
+	in.Recorded = e.recorded(ctx, s, in.Offering)
+	in.Parent = readParent(ctx, from, in.Self)
+	in.ParentLoop = parentLoop(ctx, from, in)
+	if in.Self.Root == "" {
+		in.Root = readRoot(ctx, from, in.Self)
+	}
+	in.Family = e.readFamily(ctx, from, in)
+	if t := in.Self.Target; t != nil && gate.SelfTarget(in.Self.Key, t).Passes() {
+		in.Target = e.targets.read(ctx, *t)
+	}
+	return in
+}
+
+// self is the Subscription as the gates see it.
+func self(s *v1alpha1.Subscription) gate.Subscription {
+	g := gate.Subscription{
+		UID:      string(s.UID),
+		Key:      ref.Key{Namespace: s.Namespace, Name: s.Name},
+		Offering: key(s.Spec.OfferingRef),
+		Deleting: s.DeletionTimestamp != nil,
+		Root:     s.Status.CompatibilityRoot,
+	}
+	if s.Spec.Parent != nil {
+		parent := key(s.Spec.Parent.SubscriptionRef)
+		g.Parent = &parent
+	}
+	if l := s.Spec.Lifecycle; l != nil {
+		policy := gate.Policy(l.OnParentDeactivate)
+		g.OnParentEnd = &policy
+		g.Target = Target(l.TargetRef)
+	}
+	if at := s.Status.ActivatedAt; at != nil {
+		g.ActivatedAt = &at.Time
+	}
+	if at := s.Status.DeactivatedAt; at != nil {
+		g.DeactivatedAt = &at.Time
+	}
+	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeActive); c != nil && c.Status == metav1.ConditionTrue {
+		g.SoldAt = c.LastTransitionTime.Time
+	}
+	return g
+}
+
+// Target is a target reference as the gates see it.
+func Target(r *v1alpha1.TargetReference) *gate.Target {
+	if r == nil {
+		return nil
+	}
+	return &gate.Target{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// member is a Subscription as its family sees it.
+func member(s *v1alpha1.Subscription) family.Member { return self(s).Member() }
+
+func key(r v1alpha1.ObjectReference) ref.Key { return ref.Key{Namespace: r.Namespace, Name: r.Name} }
+
+// get reads one object. False means that the server, or the cache, says that it
+// does not exist. A reference without namespace reads nothing: older releases
+// may have stored one, and it is never filled in (OPEN-API-1).
+func get(ctx context.Context, from client.Reader, field string, k ref.Key, into client.Object) (bool, error) {
+	if k.Namespace == "" {
+		return false, errors.Errorf("%s %q has no namespace", field, k.Name)
+	}
+	err := from.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, into)
+	if kerrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, errors.Wrapf(err, "cannot read %s %s", field, k)
+}
+
+func readParent(ctx context.Context, from client.Reader, self gate.Subscription) gate.Read[gate.Parent] {
+	if self.Parent == nil || *self.Parent == self.Key {
+		return gate.Read[gate.Parent]{} // Nobody asks.
+	}
+	p := &v1alpha1.Subscription{}
+	ok, err := get(ctx, from, "parent", *self.Parent, p)
+	switch {
+	case err != nil:
+		return gate.Failed[gate.Parent](err)
+	case !ok:
+		return gate.Gone[gate.Parent]()
+	}
+	return gate.Found(gate.Parent{Ready: p.Status.Ready == "True", Deactivated: p.Status.DeactivatedAt != nil})
+}
+
+// parentLoop looks for a loop above a Subscription that waits for its parent. A
+// loop that ran through an active Subscription would have kept it from ever
+// becoming so.
+func parentLoop(ctx context.Context, from client.Reader, in gate.Input) []ref.Key {
+	if parent, err := in.Parent.Get(); err != nil || parent == nil || parent.Ready || in.Self.Active() {
+		return nil
+	}
+	return family.Loop(in.Self.Member(), parentOf(ctx, from))
+}
+
+func readRoot(ctx context.Context, from client.Reader, self gate.Subscription) gate.Read[string] {
+	root, err := family.Root(self.Member(), parentOf(ctx, from))
+	if err != nil {
+		return gate.Failed[string](err)
+	}
+	return gate.Found(root)
+}
+
+// parentOf finds parents by name.
+func parentOf(ctx context.Context, from client.Reader) family.ParentOf {
+	return func(child family.Member) (*family.Member, error) {
+		p := &v1alpha1.Subscription{}
+		ok, err := get(ctx, from, "parent", child.Parent, p)
+		if err != nil || !ok {
+			return nil, err
+		}
+		m := member(p)
+		return &m, nil
+	}
+}
+
+// noCollector tells whether it is certain that nothing in the cluster releases
+// deleted Subscriptions.
+func noCollector(ctx context.Context, from client.Reader) bool {
+	jobs := &v1alpha1.CostJobList{}
+	if err := from.List(ctx, jobs); err != nil {
+		return false
+	}
+	for i := range jobs.Items {
+		if releases(&jobs.Items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// releases tells whether a CostJob runs the charge collector.
+func releases(j *v1alpha1.CostJob) bool {
+	return j.Spec.Type == v1alpha1.CostJobTypeSubscriptionChargeCollection && j.DeletionTimestamp == nil
+}

@@ -1,0 +1,344 @@
+package subscription_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
+	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/mirror"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(apitest.Main(m))
+}
+
+var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+
+// source is a database that can be taken away.
+type source struct {
+	mu   sync.Mutex
+	pool *pgxpool.Pool
+	err  error
+}
+
+func (s *source) Pool() (*pgxpool.Pool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pool, s.err
+}
+
+func (s *source) away(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+var errAway = errors.New("the database is away")
+
+// rig is an API server with the controllers of Offerings and Subscriptions and
+// a database.
+type rig struct {
+	client.Client
+
+	t      *testing.T
+	ns     string
+	pool   *pgxpool.Pool
+	source *source
+	clock  *clocktesting.FakePassiveClock
+	writes *apitest.Writes
+}
+
+func start(t *testing.T) *rig {
+	t.Helper()
+	mgr, writes := apitest.Manager(t)
+	db := pgtest.Database(t)
+	r := &rig{
+		t: t, pool: db.Pool, source: &source{pool: db.Pool}, writes: writes, clock: clocktesting.NewFakePassiveClock(noon),
+	}
+	m := mirror.New(r.source, "default", r.clock)
+	o := frame.Options{
+		Logger: logging.NewNopLogger(), Clock: r.clock, Poll: 200 * time.Millisecond, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
+	}
+	if err := offering.Setup(mgr, o, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := subscription.Setup(mgr, o, m); err != nil {
+		t.Fatal(err)
+	}
+	r.Client = apitest.Client(t)
+	r.ns = apitest.Namespace(t, r.Client)
+	t.Cleanup(r.clear)
+	apitest.Run(t, mgr)
+	return r
+}
+
+// clear removes what a test leaves behind, after its manager has stopped: the
+// next test's would find it.
+func (r *rig) clear() {
+	ctx := context.Background()
+	subscriptions, offerings := &v1alpha1.SubscriptionList{}, &v1alpha1.OfferingList{}
+	for _, list := range []client.ObjectList{subscriptions, offerings} {
+		if err := r.List(ctx, list, client.InNamespace(r.ns)); err != nil {
+			r.t.Error(err)
+		}
+	}
+	var left []client.Object
+	for i := range subscriptions.Items {
+		left = append(left, &subscriptions.Items[i])
+	}
+	for i := range offerings.Items {
+		left = append(left, &offerings.Items[i])
+	}
+	for _, o := range left {
+		if err := r.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+			r.t.Error(err)
+		}
+		if err := r.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+// written are the writes to a Subscription since they were last asked for.
+func (r *rig) written(s *v1alpha1.Subscription) []string {
+	path := "/namespaces/" + s.Namespace + "/subscriptions/" + s.Name
+	return slices.DeleteFunc(r.writes.Take(), func(w string) bool { return !strings.Contains(w+"/", path+"/") })
+}
+
+func (r *rig) ref(name string) v1alpha1.ObjectReference {
+	return v1alpha1.ObjectReference{Namespace: r.ns, Name: name}
+}
+
+// offer creates an Offering and waits until it can be sold.
+func (r *rig) offer(name string, with ...func(*v1alpha1.OfferingSpec)) *v1alpha1.Offering {
+	r.t.Helper()
+	o := &v1alpha1.Offering{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: name}}
+	for _, f := range with {
+		f(&o.Spec)
+	}
+	if err := r.Create(r.t.Context(), o); err != nil {
+		r.t.Fatal(err)
+	}
+	apitest.Eventually(r.t, "a ready Offering "+name, func(ctx context.Context) error {
+		if err := r.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		if o.Status.Ready != metav1.ConditionTrue {
+			return fmt.Errorf("it is %q", o.Status.Ready)
+		}
+		return nil
+	})
+	return o
+}
+
+func (r *rig) requiring(names ...string) func(*v1alpha1.OfferingSpec) {
+	return func(s *v1alpha1.OfferingSpec) {
+		s.Compatibility = &v1alpha1.Compatibility{}
+		for _, n := range names {
+			s.Compatibility.RequiredOfferings = append(s.Compatibility.RequiredOfferings, r.ref(n))
+		}
+	}
+}
+
+// subscribe creates a Subscription. An empty parent is none.
+func (r *rig) subscribe(name, parent, offering string, with ...func(*v1alpha1.Subscription)) *v1alpha1.Subscription {
+	r.t.Helper()
+	s := &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: name},
+		Spec:       v1alpha1.SubscriptionSpec{OfferingRef: r.ref(offering)},
+	}
+	if parent != "" {
+		s.Spec.Parent = &v1alpha1.SubscriptionParent{SubscriptionRef: r.ref(parent)}
+	}
+	for _, f := range with {
+		f(s)
+	}
+	if err := r.Create(r.t.Context(), s); err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func orphan(s *v1alpha1.Subscription) {
+	s.Spec.Lifecycle = &v1alpha1.SubscriptionLifecycle{OnParentDeactivate: v1alpha1.ParentDeactivateActionOrphan}
+}
+
+func target(apiVersion, kind, ns, name string) func(*v1alpha1.Subscription) {
+	return func(s *v1alpha1.Subscription) {
+		s.Spec.Lifecycle = &v1alpha1.SubscriptionLifecycle{
+			TargetRef: &v1alpha1.TargetReference{APIVersion: apiVersion, Kind: kind, Namespace: ns, Name: name},
+		}
+	}
+}
+
+// A look is what a user sees of a Subscription: status and reason of its
+// conditions, and whether its facts are stamped.
+type look struct {
+	Ready, Active, Deleting, Synced string
+	Activated, Deactivated          bool
+}
+
+func lookAt(s *v1alpha1.Subscription) look {
+	l := look{Activated: s.Status.ActivatedAt != nil, Deactivated: s.Status.DeactivatedAt != nil}
+	for _, c := range s.Status.Conditions {
+		text := string(c.Status) + "/" + c.Reason
+		switch c.Type {
+		case v1alpha1.TypeReady:
+			l.Ready = text
+		case v1alpha1.TypeActive:
+			l.Active = text
+		case v1alpha1.TypeDeleting:
+			l.Deleting = text
+		case v1alpha1.TypeSynced:
+			l.Synced = text
+		}
+	}
+	return l
+}
+
+const synced = "True/ReconcileSuccess"
+
+var (
+	billed = look{Ready: "True/ActivationSucceeded", Active: "True/ActivationSucceeded", Activated: true, Synced: synced}
+	gone   = look{
+		Ready: "False/ValidationSucceeded", Active: "False/MarkedForDeletion", Deleting: "False/WaitingForCollectionJob",
+		Activated: true, Deactivated: true, Synced: synced,
+	}
+)
+
+func held(reason string) look { return look{Ready: "False/" + reason, Synced: synced} }
+
+func ended(reason string) look {
+	return look{Ready: "False/ValidationSucceeded", Active: "False/" + reason, Activated: true, Deactivated: true, Synced: synced}
+}
+
+// becomes waits until a Subscription looks as wanted.
+func (r *rig) becomes(s *v1alpha1.Subscription, want look) {
+	r.t.Helper()
+	apitest.Eventually(r.t, "the wanted look of "+s.Name, func(ctx context.Context) error {
+		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, lookAt(s)); diff != "" {
+			return fmt.Errorf("-want +got:\n%s\n%v", diff, s.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// message of a condition of a Subscription.
+func message(s *v1alpha1.Subscription, condition string) string {
+	for _, c := range s.Status.Conditions {
+		if c.Type == condition {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// resyncs waits until the controller has looked at something so many times
+// more.
+func (r *rig) resyncs(n float64) {
+	r.t.Helper()
+	before := reconciles(r.t)
+	apitest.Eventually(r.t, "more reconciles", func(context.Context) error {
+		if done := reconciles(r.t) - before; done < n {
+			return fmt.Errorf("%v of %v", done, n)
+		}
+		return nil
+	})
+}
+
+// reconciles is how often the controller has looked at anything so far.
+func reconciles(t *testing.T) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n float64
+	for _, f := range families {
+		if f.GetName() != "controller_runtime_reconcile_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "controller" && l.GetValue() == subscription.Name {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// A row is a version of a Subscription in the mirror.
+type row struct {
+	Active      bool
+	Ended       bool
+	Root        *string
+	ParentUID   *string
+	OfferingUID *string
+	Tenant      *string
+}
+
+func (r *rig) rows(s *v1alpha1.Subscription) []row {
+	r.t.Helper()
+	rows, err := r.pool.Query(r.t.Context(), `SELECT activated_at IS NOT NULL AS active, deactivated_at IS NOT NULL AS ended,
+		compatibility_root AS root, parent_uid::text AS parent_uid, offering_uid::text AS offering_uid, tenant
+		FROM subscriptions WHERE uid = $1::text::uuid ORDER BY id`, string(s.UID))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// events counts the events of ours about a Subscription, by reason.
+func (r *rig) events(s *v1alpha1.Subscription) map[string]int {
+	r.t.Helper()
+	list := &corev1.EventList{}
+	if err := r.List(r.t.Context(), list, client.InNamespace(r.ns)); err != nil {
+		r.t.Fatal(err)
+	}
+	runtime := map[string]bool{
+		"CreatedExternalResource": true, "UpdatedExternalResource": true, "DeletedExternalResource": true, "CannotObserveExternalResource": true,
+	}
+	got := map[string]int{}
+	for _, e := range list.Items {
+		if e.InvolvedObject.UID == s.UID && !runtime[e.Reason] {
+			got[e.Reason] += max(1, int(e.Count))
+		}
+	}
+	return got
+}

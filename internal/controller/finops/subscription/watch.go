@@ -1,0 +1,184 @@
+package subscription
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
+	"github.com/provider-finops/provider-finops/internal/finops/family"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+// A fanout finds the Subscriptions that an event can concern. Only events that
+// can change somebody's answer get through: costs and conditions do not.
+type fanout struct {
+	cache   client.Reader
+	removed *removed
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// relatives enqueues the family of a Subscription when its activation flips, and
+// its children when it appears, goes, or changes in what they wait for
+// (BETTER-SUB-6).
+func (f fanout) relatives() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if s, ok := e.Object.(*v1alpha1.Subscription); ok && !e.IsInInitialList { // At the start everybody is looked at anyway.
+				f.enqueue(ctx, q, s, true)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, ok := e.ObjectOld.(*v1alpha1.Subscription)
+			after, same := e.ObjectNew.(*v1alpha1.Subscription)
+			if !ok || !same {
+				return
+			}
+			flipped := member(before).Active != member(after).Active
+			if flipped || before.Status.Ready != after.Status.Ready || hasEnded(before) != hasEnded(after) {
+				f.enqueue(ctx, q, after, flipped)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if s, ok := e.Object.(*v1alpha1.Subscription); ok {
+				f.removed.note(member(s))
+				f.enqueue(ctx, q, s, true)
+			}
+		},
+	}
+}
+
+// enqueue adds the children and, if the family is concerned, all its members,
+// the deepest first: then each is normally judged by its own coverage before the
+// end of its parent reaches it.
+func (f fanout) enqueue(ctx context.Context, q queue, s *v1alpha1.Subscription, kin bool) {
+	concerned := f.list(ctx, client.MatchingFields{index.SubscriptionsByParent: s.Namespace + "/" + s.Name})
+	if root := s.Status.CompatibilityRoot; kin && root != "" {
+		concerned = append(concerned, f.list(ctx, client.MatchingFields{index.SubscriptionsByRoot: root})...)
+	}
+	for _, m := range deepestFirst(concerned) {
+		if m.UID != string(s.UID) {
+			q.Add(request(m.Key))
+		}
+	}
+}
+
+// deepestFirst orders members by their depth in what is known of the tree,
+// without duplicates.
+func deepestFirst(members []family.Member) []family.Member {
+	known := map[ref.Key]family.Member{}
+	for _, m := range members {
+		known[m.Key] = m
+	}
+	depths := map[ref.Key]int{}
+	var depth func(k ref.Key) int
+	depth = func(k ref.Key) int {
+		if d, ok := depths[k]; ok {
+			return d
+		}
+		m, ok := known[k]
+		if !ok {
+			return 0
+		}
+		depths[k] = 0 // A loop ends here.
+		depths[k] = depth(m.Parent) + 1
+		return depths[k]
+	}
+
+	ordered := make([]family.Member, 0, len(known))
+	for k, m := range known {
+		depth(k)
+		ordered = append(ordered, m)
+	}
+	slices.SortFunc(ordered, func(a, b family.Member) int {
+		return cmp.Or(cmp.Compare(depths[b.Key], depths[a.Key]), ref.Compare(a.Key, b.Key))
+	})
+	return ordered
+}
+
+// bound maps an Offering to its Subscriptions.
+func (f fanout) bound(ctx context.Context, o client.Object) []reconcile.Request {
+	return requests(f.list(ctx, client.MatchingFields{index.SubscriptionsByOffering: o.GetNamespace() + "/" + o.GetName()}))
+}
+
+// within maps a namespace to the Subscriptions in it: its labels are mirrored
+// with them.
+func (f fanout) within(ctx context.Context, ns client.Object) []reconcile.Request {
+	return requests(f.list(ctx, client.InNamespace(ns.GetName())))
+}
+
+// deleted maps a charge collector to the Subscriptions that wait for one.
+func (f fanout) deleted(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &v1alpha1.SubscriptionList{}
+	if err := f.cache.List(ctx, list); err != nil { // The cache does not fail once it is filled.
+		return nil
+	}
+	var waiting []reconcile.Request
+	for i := range list.Items {
+		if s := &list.Items[i]; s.DeletionTimestamp != nil {
+			waiting = append(waiting, request(member(s).Key))
+		}
+	}
+	return waiting
+}
+
+func (f fanout) list(ctx context.Context, which client.ListOption) []family.Member {
+	list := &v1alpha1.SubscriptionList{}
+	if err := f.cache.List(ctx, list, which); err != nil { // The cache does not fail once it is filled.
+		return nil
+	}
+	return membersOf(list)
+}
+
+func requests(members []family.Member) []reconcile.Request {
+	all := make([]reconcile.Request, 0, len(members))
+	for _, m := range members {
+		all = append(all, request(m.Key))
+	}
+	return all
+}
+
+func request(k ref.Key) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: k.Namespace, Name: k.Name}}
+}
+
+// offeringChanged lets those events of an Offering through that its
+// Subscriptions can depend on.
+func offeringChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*v1alpha1.Offering)
+			after, same := e.ObjectNew.(*v1alpha1.Offering)
+			return ok && same && (before.Status.Ready != after.Status.Ready || before.UID != after.UID)
+		},
+	}
+}
+
+// collectorChanged lets a charge collector through that appears or goes.
+func collectorChanged() predicate.Predicate {
+	collects := func(o client.Object) bool {
+		j, ok := o.(*v1alpha1.CostJob)
+		return ok && releases(j)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return collects(e.Object) && !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool { return collects(e.ObjectOld) != collects(e.ObjectNew) },
+	}
+}
+
+// notCreated lets everything through but the appearance of an object.
+func notCreated() predicate.Predicate {
+	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+}
+
+func hasEnded(s *v1alpha1.Subscription) bool { return s.Status.DeactivatedAt != nil }
