@@ -122,7 +122,7 @@ func notes(field, element extv1.JSONSchemaProps, required bool) string {
 		add("default `%s`", strings.Trim(string(field.Default.Raw), `"`))
 	}
 	if len(element.Enum) > 0 {
-		var values []string
+		values := make([]string, 0, len(element.Enum))
 		for _, v := range element.Enum {
 			values = append(values, "`"+strings.Trim(string(v.Raw), `"`)+"`")
 		}
