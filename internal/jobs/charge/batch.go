@@ -159,6 +159,9 @@ func (d *desk) settle(ctx context.Context, p pass) error {
 		if written, err = postgres.MergeCharges(ctx, tx, d.ClusterID, p.hours, d.now); err != nil {
 			return err
 		}
+		if !p.final {
+			return nil
+		}
 		return postgres.AdvanceWatermarks(ctx, tx, d.ClusterID, d.now)
 	})
 	if err != nil {

@@ -64,6 +64,7 @@ func booksOf(rows []postgres.RecordedBook) charge.Books {
 // A pass is what a batch of hours writes.
 type pass struct {
 	hours postgres.Hours
+	final bool // It may make hours final.
 
 	// windows are the hours of a Subscription that the pass writes.
 	windows func(*subject) charge.Windows
@@ -76,6 +77,7 @@ type pass struct {
 func (r *run) closed(hours postgres.Hours) pass {
 	return pass{
 		hours:   hours,
+		final:   true,
 		windows: func(s *subject) charge.Windows { return s.windows.Within(hours.First, hours.End) },
 		rows: func(s *subject, window time.Time, usage []charge.Usage) ([]charge.Row, error) {
 			return s.bill.Closed(r.pinned, window, usage, r.books, r.world.feeCurrency)

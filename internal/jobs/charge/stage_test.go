@@ -44,7 +44,9 @@ type stage struct {
 	namespace string
 	settings  charge.Settings
 	writes    *writes
-	log       *strings.Builder
+
+	logging sync.Mutex
+	log     strings.Builder
 }
 
 func newStage(t *testing.T) *stage {
@@ -57,7 +59,7 @@ func newStage(t *testing.T) *stage {
 func newStageOn(t *testing.T, db pgtest.DB, cluster string) *stage {
 	t.Helper()
 	config := apitest.Config(t)
-	s := &stage{T: t, db: db, cluster: cluster, api: apitest.Client(t), writes: &writes{}, log: &strings.Builder{}}
+	s := &stage{T: t, db: db, cluster: cluster, api: apitest.Client(t), writes: &writes{}}
 	s.clear()
 	s.namespace = apitest.Namespace(t, s.api)
 	s.settings = charge.Settings{
@@ -74,7 +76,7 @@ func newStageOn(t *testing.T, db pgtest.DB, cluster string) *stage {
 	s.writes.config = config
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the runs said:\n%s", s.log)
+			t.Logf("the runs said:\n%s", s.log.String())
 		}
 	})
 	return s
@@ -141,7 +143,11 @@ func (s *stage) runOn(api client.Client, settings charge.Settings, now time.Time
 }
 
 func (s *stage) logger() logr.Logger {
-	return funcr.New(func(_, args string) { fmt.Fprintln(s.log, args) }, funcr.Options{})
+	return funcr.New(func(_, args string) {
+		s.logging.Lock()
+		defer s.logging.Unlock()
+		fmt.Fprintln(&s.log, args)
+	}, funcr.Options{})
 }
 
 func (s *stage) mustRun(hourText string) {
