@@ -61,6 +61,7 @@ func withLock(
 	ctx context.Context, config *pgx.ConnConfig, key LockKey, wait time.Duration, work func(context.Context) error,
 ) error {
 	config = config.Copy()
+	config.RuntimeParams["idle_session_timeout"] = "0" // It rests for as long as the work takes.
 	if wait > 0 {
 		// The server gives up by itself; it would not notice that we have.
 		config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(wait.Milliseconds(), 1), 10)
