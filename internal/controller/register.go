@@ -7,13 +7,19 @@ import (
 
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/finopsprovider"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/pricebook"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
 )
 
 // Settings are what single controllers need beside the options of all.
 type Settings struct {
+	// Mirror is where Offerings and Subscriptions are recorded; nil is none.
+	Mirror *mirror.Mirror
+
 	// OpenCost is the installation that is told prices and restarted.
 	OpenCost opencost.Installation
 
@@ -33,6 +39,8 @@ func Setup(mgr ctrl.Manager, o frame.Options, s Settings) error {
 		{finopsprovider.Name, func() error { return finopsprovider.Setup(mgr, o, s.OpenCost, s.Bundled) }},
 		{pricebook.Name, func() error { return pricebook.Setup(mgr, o, s.OpenCost) }},
 		{costjob.Name, func() error { return costjob.Setup(mgr, o, s.CostJob) }},
+		{offering.Name, func() error { return offering.Setup(mgr, o, s.Mirror) }},
+		{subscription.Name, func() error { return subscription.Setup(mgr, o, s.Mirror) }},
 	}
 	for _, c := range controllers {
 		if err := c.setup(); err != nil {
