@@ -203,13 +203,13 @@ func TestHandEdits(t *testing.T) {
 		reason string
 		edit   func(*batchv1.CronJob)
 	}{
-		"Schedule":    {"A field that we set.", func(c *batchv1.CronJob) { c.Spec.Schedule = "1 2 3 * *" }},
-		"Suspend":     {"A field that the API server defaults.", func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) }},
-		"Annotation":  {"Our own note.", func(c *batchv1.CronJob) { c.Annotations = nil }},
-		"Label":       {"A label that we set.", func(c *batchv1.CronJob) { delete(c.Labels, v1alpha1.LabelCostJob) }},
-		"Variable":    {"An addition to a list.", func(c *batchv1.CronJob) { addVariable(&c.Spec.JobTemplate.Spec.Template.Spec) }},
-		"NodeChoice":  {"A field that nobody sets.", func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.NodeName = "n" }},
-		"DropTimeZon": {"A field that we set is taken away.", func(c *batchv1.CronJob) { c.Spec.TimeZone = nil }},
+		"Schedule":   {"A field that we set.", func(c *batchv1.CronJob) { c.Spec.Schedule = "1 2 3 * *" }},
+		"Suspend":    {"A field that the API server defaults.", func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) }},
+		"Annotation": {"Our own note.", func(c *batchv1.CronJob) { c.Annotations = nil }},
+		"Label":      {"A label that we set.", func(c *batchv1.CronJob) { delete(c.Labels, v1alpha1.LabelCostJob) }},
+		"Variable":   {"An addition to a list.", func(c *batchv1.CronJob) { addVariable(&c.Spec.JobTemplate.Spec.Template.Spec) }},
+		"NodeChoice": {"A field that nobody sets.", func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.NodeName = "n" }},
+		"TimeZone":   {"A field that we set is taken away.", func(c *batchv1.CronJob) { c.Spec.TimeZone = nil }},
 	}
 	b := newBench(t)
 	r := b.make(settings())
