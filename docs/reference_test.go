@@ -166,3 +166,26 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("metrics: -existing, +explained:\n%s", diff)
 	}
 }
+
+// TestAdditions looks for what other pages mark as ours.
+func TestAdditions(t *testing.T) {
+	page := read(t, "reference/additions.md")
+	marked := regexp.MustCompile("`([^`]+)`(?: †)? \\*ours\\*")
+	var ours []string
+	for _, other := range []string{"reference/conditions.md", "reference/configuration.md"} {
+		for _, m := range marked.FindAllStringSubmatch(read(t, other), -1) {
+			_, condition, found := strings.Cut(m[1], "=")
+			if !found {
+				ours = append(ours, m[1])
+				continue
+			}
+			ours = append(ours, strings.TrimSuffix(m[1], "="+condition))
+		}
+	}
+	if len(ours) < 20 {
+		t.Fatalf("only %d words are marked", len(ours))
+	}
+	if diff := cmp.Diff([]string(nil), missing(page, ours)); diff != "" {
+		t.Errorf("additions that are not listed: -want, +got:\n%s", diff)
+	}
+}
