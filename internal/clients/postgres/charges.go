@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +26,9 @@ var (
 
 	//go:embed sql/delete_vanished_charges.sql
 	deleteVanishedChargesSQL string
+
+	//go:embed sql/has_charges.sql
+	hasChargesSQL string
 )
 
 // A Charge is what a Subscription owes for one hour and one source.
@@ -63,12 +67,47 @@ type Hours struct {
 // PrepareCharges makes the tables in which batches arrive, unless the session of
 // the connection has them.
 func PrepareCharges(ctx context.Context, db DB) error {
-	for _, sql := range []string{createStagedChargesSQL, createStagedWindowsSQL} {
+	for _, sql := range []string{createStagedChargesSQL, createStagedWindowsSQL, withoutJITSQL} {
 		if _, err := db.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("cannot make a temporary table for charges: %w", err)
+			return fmt.Errorf("cannot prepare for charges: %w", err)
 		}
 	}
 	return nil
+}
+
+// HasCharges reports whether a cluster has a row in any of the hours. Where it has
+// none, a batch can go straight into the table, with [AddCharges].
+func HasCharges(ctx context.Context, db DB, clusterID string, hours Hours) (bool, error) {
+	has, err := exists(ctx, db, hasChargesSQL, pgx.StrictNamedArgs{
+		"cluster_id": clusterID, "first_window": hours.First, "end_window": hours.End,
+	})
+	if err != nil {
+		return false, fmt.Errorf("cannot look for charges: %w", err)
+	}
+	return has, nil
+}
+
+// AddCharges copies charges into the table, none of which may stand there, and
+// returns how many it wrote.
+func AddCharges(ctx context.Context, db DB, clusterID string, now time.Time, charges iter.Seq2[Charge, error]) (int64, error) {
+	columns := slices.Concat(stagedColumns, []string{"cluster_id", "window_end", "created_at", "updated_at"})
+	rows := func(yield func([]any, error) bool) {
+		for c, err := range charges {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			row, err := c.row()
+			if !yield(append(row, clusterID, c.WindowStart.Add(time.Hour), now, now), err) {
+				return
+			}
+		}
+	}
+	written, err := copyRows(ctx, db, "subscription_charges", columns, rows)
+	if err != nil {
+		return 0, fmt.Errorf("cannot add charges: %w", err)
+	}
+	return written, nil
 }
 
 // StageCharges takes in the charges of a batch, within its transaction. Stop

@@ -142,27 +142,24 @@ func (d *desk) usageSubjects() iter.Seq[postgres.UsageSubject] {
 	}
 }
 
-// settle writes one batch, in one transaction.
+// settle writes one batch, in one transaction. Hours that nobody has a row in
+// take the short way into the table; the lock of the run keeps them so.
 func (d *desk) settle(ctx context.Context, p pass) error {
 	var written, deleted int64
 	err := pgx.BeginFunc(ctx, d.writer, func(tx pgx.Tx) error {
-		if _, err := postgres.StageCharges(ctx, tx, d.charges(ctx, p)); err != nil {
-			return err
-		}
-		err := postgres.StageWindows(ctx, tx, d.charged(p))
+		known, err := postgres.HasCharges(ctx, tx, d.ClusterID, p.hours)
 		if err != nil {
 			return err
 		}
-		if deleted, err = postgres.DeleteVanishedCharges(ctx, tx, d.ClusterID, p.hours); err != nil {
+		if known {
+			written, deleted, err = d.merge(ctx, tx, p)
+		} else {
+			written, err = postgres.AddCharges(ctx, tx, d.ClusterID, d.now, d.charges(ctx, p))
+		}
+		if err != nil || !p.final {
 			return err
 		}
-		if written, err = postgres.MergeCharges(ctx, tx, d.ClusterID, p.hours, d.now); err != nil {
-			return err
-		}
-		if !p.final {
-			return nil
-		}
-		return postgres.AdvanceWatermarks(ctx, tx, d.ClusterID, d.now)
+		return d.advance(ctx, tx, p, known)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot settle the hours from %s to %s: %w", p.hours.First.Format(time.RFC3339), p.hours.End.Format(time.RFC3339), err)
@@ -170,6 +167,31 @@ func (d *desk) settle(ctx context.Context, p pass) error {
 	d.written += written
 	d.deleted += deleted
 	return nil
+}
+
+// merge brings the batch together with the rows that stand.
+func (d *desk) merge(ctx context.Context, tx pgx.Tx, p pass) (written, deleted int64, err error) {
+	if _, err = postgres.StageCharges(ctx, tx, d.charges(ctx, p)); err != nil {
+		return 0, 0, err
+	}
+	if err = postgres.StageWindows(ctx, tx, d.charged(p)); err != nil {
+		return 0, 0, err
+	}
+	if deleted, err = postgres.DeleteVanishedCharges(ctx, tx, d.ClusterID, p.hours); err != nil {
+		return 0, 0, err
+	}
+	written, err = postgres.MergeCharges(ctx, tx, d.ClusterID, p.hours, d.now)
+	return written, deleted, err
+}
+
+// advance raises the watermarks to what the batch has made final.
+func (d *desk) advance(ctx context.Context, tx pgx.Tx, p pass, staged bool) error {
+	if !staged {
+		if err := postgres.StageWindows(ctx, tx, d.charged(p)); err != nil {
+			return err
+		}
+	}
+	return postgres.AdvanceWatermarks(ctx, tx, d.ClusterID, d.now)
 }
 
 // charges computes the rows of a batch, Subscription by Subscription, while the
