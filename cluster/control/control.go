@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/product"
 )
 
 // Variable names the server's URL to the steps.
@@ -25,7 +27,7 @@ const timeout = 5 * time.Minute
 // A Product is what the steps of a story act upon.
 type Product interface {
 	MoveTo(ctx context.Context, at time.Time) error
-	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) error
+	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (product.Usage, error)
 }
 
 // A Server obeys the steps of one story.
@@ -78,7 +80,8 @@ func newHandler(p Product) http.Handler {
 		if err != nil {
 			return fmt.Errorf("cannot run a CostJob: %w", err)
 		}
-		return p.RunCostJob(r.Context(), r.FormValue("namespace"), r.FormValue("name"), hour)
+		_, err = p.RunCostJob(r.Context(), r.FormValue("namespace"), r.FormValue("name"), hour)
+		return err
 	}))
 	return mux
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/provider-finops/provider-finops/cluster/product"
 )
 
 // A recorder remembers what it was asked to do, and fails if told to.
@@ -22,9 +24,9 @@ func (r *recorder) MoveTo(_ context.Context, at time.Time) error {
 	return r.err
 }
 
-func (r *recorder) RunCostJob(_ context.Context, namespace, name string, hour time.Time) error {
+func (r *recorder) RunCostJob(_ context.Context, namespace, name string, hour time.Time) (product.Usage, error) {
 	r.asked = append(r.asked, fmt.Sprintf("costjob %s/%s %s", namespace, name, hour.Format(time.RFC3339)))
-	return r.err
+	return product.Usage{}, r.err
 }
 
 func TestControl(t *testing.T) {

@@ -62,7 +62,7 @@ func (d *demo) collectAndCharge(ctx context.Context, hour time.Time) error {
 
 func (d *demo) runCollectors(ctx context.Context, hour time.Time) error {
 	for _, job := range []string{allocationJob, chargeJob} {
-		if err := d.Product.RunCostJob(ctx, platformNamespace, job, hour); err != nil {
+		if _, err := d.Product.RunCostJob(ctx, platformNamespace, job, hour); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/provider-finops/provider-finops/cluster/control"
 	"github.com/provider-finops/provider-finops/cluster/installation"
-	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
 
@@ -90,7 +89,7 @@ func tell(ctx context.Context, o Options, harness string, s story, dir string) e
 		return err
 	}
 	defer world.Stop()
-	if err := installDefinitions(ctx, world.Product.Kubectl); err != nil {
+	if err := world.InstallDefinitions(ctx); err != nil {
 		return err
 	}
 	if err := world.Product.MoveTo(ctx, begin); err != nil {
@@ -107,19 +106,6 @@ func tell(ctx context.Context, o Options, harness string, s story, dir string) e
 		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
 		"LOGS="+dir,
 	))
-}
-
-func installDefinitions(ctx context.Context, kubectl product.Kubectl) error {
-	for _, args := range [][]string{
-		{"apply", "-f", "package/crds"},
-		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
-		{"api-resources", "--categories=finops"}, // So that kubectl knows what is there now.
-	} {
-		if _, err := kubectl.Run(ctx, args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runKuttl runs in the story's own folder, because kuttl writes a kubeconfig

@@ -27,6 +27,7 @@ type Options struct {
 	Dir      string    // For the binary and all logs.
 	Programs []string  // Of the toolbox, beside those of the control plane.
 	Anchor   time.Time // The hour that the first recorded one is told about.
+	Items    int       // Made-up ones in each hour, beside the recorded.
 	Progress io.Writer
 }
 
@@ -57,7 +58,7 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 		Programs:     o.Programs,
 		ControlPlane: true,
 		Postgres:     &postgres.Options{Progress: o.Progress},
-		Replay:       &replay.Options{Now: i.Product.Now, Anchor: o.Anchor},
+		Replay:       &replay.Options{Now: i.Product.Now, Anchor: o.Anchor, Items: o.Items},
 		Logs:         o.Dir,
 	}, o.Progress)
 	if err != nil {
@@ -99,6 +100,20 @@ func (i *Installation) Wait(ctx context.Context) error {
 	case <-i.Product.Failed():
 		return i.Product.Ended()
 	}
+}
+
+// InstallDefinitions applies the CRDs and waits until they are served.
+func (i *Installation) InstallDefinitions(ctx context.Context) error {
+	for _, args := range [][]string{
+		{"apply", "-f", "package/crds"},
+		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
+		{"api-resources", "--categories=finops"}, // So that kubectl knows what is there now.
+	} {
+		if _, err := i.Product.Kubectl.Run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (i *Installation) applyOpenCost(ctx context.Context) error {

@@ -49,21 +49,27 @@ type variable struct {
 	}
 }
 
+// A Usage is what one run took.
+type Usage struct {
+	Wall, CPU   time.Duration
+	MemoryBytes int64 // The most it has held at once.
+}
+
 // RunCostJob does what a node would do with the CostJob's next pod: it runs
 // the container that the controller has written, for the hour that the CronJob
 // would have been due at. The run's log is a file; an error ends with its tail.
-func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour time.Time) error {
+func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (Usage, error) {
 	var job cronJob
 	if err := p.Kubectl.Get(ctx, &job, "cronjob", name+"-cronjob", "--namespace="+namespace); err != nil {
-		return fmt.Errorf("cannot read the CronJob of CostJob %q: %w", name, err)
+		return Usage{}, fmt.Errorf("cannot read the CronJob of CostJob %q: %w", name, err)
 	}
 	loader, err := job.loader()
 	if err != nil {
-		return err
+		return Usage{}, err
 	}
 	env, err := p.runEnvironment(ctx, job, loader.Env, namespace, hour)
 	if err != nil {
-		return fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
+		return Usage{}, fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
 	}
 	log := filepath.Join(p.Logs, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15")))
 	return p.run(ctx, log, append(loader.Args, p.clockFlag()), env)
@@ -116,10 +122,10 @@ func (p *Product) secret(ctx context.Context, namespace, name, key string) (stri
 	return string(value), nil
 }
 
-func (p *Product) run(ctx context.Context, log string, args, env []string) error {
+func (p *Product) run(ctx context.Context, log string, args, env []string) (Usage, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("cannot open the log of a run: %w", err)
+		return Usage{}, fmt.Errorf("cannot open the log of a run: %w", err)
 	}
 	defer out.Close()
 	cmd := exec.CommandContext(ctx, p.Binary, args...)
@@ -127,8 +133,13 @@ func (p *Product) run(ctx context.Context, log string, args, env []string) error
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	began := time.Now()
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("provider-finops %s failed: %w; its log %s ends with:\n%s", strings.Join(args, " "), err, log, process.Tail(log, 15))
+		return Usage{}, fmt.Errorf("provider-finops %s failed: %w; its log %s ends with:\n%s", strings.Join(args, " "), err, log, process.Tail(log, 15))
 	}
-	return nil
+	usage := Usage{Wall: time.Since(began), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		usage.MemoryBytes = r.Maxrss << 10
+	}
+	return usage, nil
 }

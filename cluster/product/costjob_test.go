@@ -61,8 +61,12 @@ func TestRunCostJob(t *testing.T) {
 	t.Setenv("FINOPS_DB_SCHEMA", "mine")
 	p := newProduct(t, cronJobText, `echo "args $*"; env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= -e ^PATH= -e ^HOME= -e ^TMPDIR=`)
 	p.offset.Store(int64(90 * time.Minute))
-	if err := p.RunCostJob(t.Context(), "system", "charges", at); err != nil {
+	usage, err := p.RunCostJob(t.Context(), "system", "charges", at)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if usage.Wall <= 0 || usage.MemoryBytes <= 0 {
+		t.Errorf("got usage %+v, want what the run took", usage)
 	}
 	log, err := os.ReadFile(filepath.Join(p.Logs, "charges-2026-04-01T13.log"))
 	if err != nil {
@@ -120,7 +124,7 @@ func TestRunCostJobFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := newProduct(t, tc.cronJob, tc.binary).RunCostJob(t.Context(), "system", tc.name, at)
+			_, err := newProduct(t, tc.cronJob, tc.binary).RunCostJob(t.Context(), "system", tc.name, at)
 			for _, want := range tc.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s\ngot error %v, want it to say %q", tc.reason, err, want)
