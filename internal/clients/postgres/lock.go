@@ -70,7 +70,7 @@ func withLock(
 	if err != nil {
 		return fmt.Errorf("cannot connect for the %s lock: %w", key.Work, err)
 	}
-	defer closeNow(ctx, conn)
+	defer letGo(ctx, conn)
 
 	if err := acquire(ctx, conn, key, wait); err != nil {
 		return err
@@ -123,10 +123,14 @@ func acquire(ctx context.Context, conn *pgx.Conn, key LockKey, wait time.Duratio
 	return nil
 }
 
-// closeNow ends a connection, also when the context that it was used under
-// has ended. A connection that is being waited on is cut rather than asked.
-func closeNow(ctx context.Context, conn *pgx.Conn) {
+// letGo frees the lock and ends its connection, also when the context that it
+// was used under has ended. The lock is given back by a statement, because the
+// server reads that a connection was closed some time after it was.
+func letGo(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
+	if !conn.IsClosed() {
+		_, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock_all()") // If it fails, the end of the session does it.
+	}
 	_ = conn.Close(ctx)
 }
