@@ -155,7 +155,7 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newStory(t)
 			w.quiet()
-			for _, hour := range []int{10, 11, 13} { // Stored before, fresh and alone, fresh and in the window.
+			for _, hour := range []int{10, 13} { // Compared with what is stored; copied into the table itself.
 				for n := range 10 {
 					w.before()
 					w.opencost.answer(12, cutOff(at(12)))

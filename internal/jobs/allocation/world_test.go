@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -51,13 +52,10 @@ type world struct {
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
 	}
-	costJob := &v1alpha1.CostJob{ObjectMeta: metav1.ObjectMeta{Namespace: "finops", Name: "hourly", UID: "00000000-0000-4000-8000-0000000000c0"}}
 	if objects == nil {
 		objects = []client.Object{priceBook("finops", "tariff", true)}
 	}
@@ -66,22 +64,37 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t:        t,
 		database: pgtest.Database(t),
 		kube: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.CostJob{}, &v1alpha1.PriceBook{}).
-			WithObjects(append(objects, costJob)...).Build(),
+			WithObjects(append(objects, newCostJob())...).Build(),
 		clock:    clocktesting.NewFakePassiveClock(at(0)),
 		opencost: newOpenCost(t),
 		log:      testr.New(t),
-		settings: Settings{
-			CostJob:     types.NamespacedName{Namespace: "finops", Name: "hourly"},
-			ClusterID:   "default",
-			Aggregation: collection.DefaultAggregation,
-			Resolution:  "1m",
-			Limits:      collection.Limits{LookbackHours: 5, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
-			Timeouts: Timeouts{
-				DatabaseInit: time.Minute, Kubernetes: time.Minute, OpenCostFetch: time.Minute, HTTPClient: time.Minute,
-				DatabaseInsert: time.Minute, StatusUpdate: time.Minute,
-			},
+		settings: defaults(),
+	}
+}
+
+// defaults are settings as most pods have them, but for those of the
+// connections.
+func defaults() Settings {
+	return Settings{
+		CostJob:     types.NamespacedName{Namespace: "finops", Name: "hourly"},
+		ClusterID:   "default",
+		Aggregation: collection.DefaultAggregation,
+		Resolution:  "1m",
+		Limits:      collection.Limits{LookbackHours: 5, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
+		Timeouts: Timeouts{
+			DatabaseInit: time.Minute, Kubernetes: time.Minute, OpenCostFetch: time.Minute, HTTPClient: time.Minute,
+			DatabaseInsert: time.Minute, StatusUpdate: time.Minute,
 		},
 	}
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme))
+}
+
+func newCostJob() *v1alpha1.CostJob {
+	return &v1alpha1.CostJob{ObjectMeta: metav1.ObjectMeta{Namespace: "finops", Name: "hourly", UID: "00000000-0000-4000-8000-0000000000c0"}}
 }
 
 // run runs the job for an hour, seconds after it was due.
