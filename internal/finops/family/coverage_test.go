@@ -2,6 +2,7 @@ package family
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -53,8 +54,8 @@ func ended(members []Member, names ...string) []Member {
 	return members
 }
 
-func without(members []Member, name string) []Member {
-	return slices.DeleteFunc(members, func(m Member) bool { return m.Key.Name == name })
+func withoutSeal(members []Member) []Member {
+	return slices.DeleteFunc(members, func(m Member) bool { return m.Key.Name == "seal-1" })
 }
 
 func member(members []Member, name string) Member {
@@ -97,22 +98,22 @@ func TestProvider(t *testing.T) {
 		// Links whose object is gone (OPEN-SUB-5).
 		"BelowRemoved": {
 			reason:  "The parent that a removed Subscription named completes the chain: node-2 is still beneath audit-1.",
-			members: without(ended(suite(), "node-1"), "seal-1"), removed: map[ref.Key]ref.Key{key("seal-1"): key("audit-1")},
+			members: withoutSeal(ended(suite(), "node-1")), removed: map[ref.Key]ref.Key{key("seal-1"): key("audit-1")},
 			of: "audit-1", offering: "node-std",
 		},
 		"UnknownLink": {
 			reason:  "A link nobody knows leads nowhere; assuming otherwise would end innocents.",
-			members: without(ended(suite(), "node-1"), "seal-1"),
+			members: withoutSeal(ended(suite(), "node-1")),
 			of:      "audit-1", offering: "node-std", want: "node-2",
 		},
 		"RemovedAndRecreated": {
 			reason:  "A living namesake counts before the memory of the removed one.",
-			members: append(without(ended(suite(), "node-1"), "seal-1"), tree(sub("seal-1", "suite-1", "seal"))...), removed: map[ref.Key]ref.Key{key("seal-1"): key("audit-1")},
+			members: append(withoutSeal(ended(suite(), "node-1")), tree(sub("seal-1", "suite-1", "seal"))...), removed: map[ref.Key]ref.Key{key("seal-1"): key("audit-1")},
 			of: "audit-1", offering: "node-std", want: "node-2",
 		},
 		"RemovedInALoop": {
 			reason:  "A memory that contradicts itself ends the walk, it does not hang it.",
-			members: without(ended(suite(), "node-1"), "seal-1"), removed: map[ref.Key]ref.Key{key("seal-1"): key("x"), key("x"): key("seal-1")},
+			members: withoutSeal(ended(suite(), "node-1")), removed: map[ref.Key]ref.Key{key("seal-1"): key("x"), key("x"): key("seal-1")},
 			of: "audit-1", offering: "node-std", want: "node-2",
 		},
 	}
@@ -186,9 +187,7 @@ func TestProviderAgainstTheAlgorithm(t *testing.T) {
 
 func coveredByTheAlgorithm(s Member, offering ref.Key, members []Member, removed map[ref.Key]ref.Key) bool {
 	parents := map[ref.Key]ref.Key{}
-	for child, parent := range removed {
-		parents[child] = parent
-	}
+	maps.Copy(parents, removed)
 	for _, m := range members {
 		parents[m.Key] = m.Parent
 	}

@@ -30,7 +30,7 @@ func among(members ...Member) ParentOf {
 				return &m, nil
 			}
 		}
-		return nil, nil //nolint:nilnil // The documented answer for what does not exist.
+		return nil, nil
 	}
 }
 

@@ -10,20 +10,21 @@ import (
 type Kind int
 
 const (
-	// Held: a gate objects. If the Subscription is active it stays so and is
+	// Held is one that a gate objects to. If it is active it stays so and is
 	// billed.
 	Held Kind = iota
 
-	// Billed: every gate passes.
+	// Billed is one that every gate lets pass.
 	Billed
 
-	// Ended: it ends with this decision.
+	// Ended is one that ends with this decision.
 	Ended
 
-	// Resting: it ended earlier. Nothing is tested any more and nothing changes.
+	// Resting is one that ended earlier. Nothing is tested any more and nothing
+	// changes.
 	Resting
 
-	// WindingDown: it was deleted, and waits for the last charges.
+	// WindingDown is one that was deleted, and waits for the last charges.
 	WindingDown
 )
 
@@ -35,6 +36,7 @@ const (
 	// blocked opens the message of every wind-down.
 	blocked = "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges"
 
+	deletedMessage  = "the subscription was deleted"
 	replacedMessage = "offering was replaced; recorded terms apply"
 )
 
@@ -151,7 +153,7 @@ func goOn(in Input, now time.Time) Decision {
 // windDown deactivates what was deleted, whether it was ever activated or not
 // (OPEN-SUB-11), unless it ended earlier.
 func windDown(in Input, now time.Time) Decision {
-	d := Decision{Kind: WindingDown, Reason: MarkedForDeletion, Message: "the subscription was deleted", Waiting: blocked}
+	d := Decision{Kind: WindingDown, Reason: MarkedForDeletion, Message: deletedMessage, Waiting: blocked}
 	if in.NoCollector {
 		d.Waiting += NoCollector
 	}

@@ -168,7 +168,7 @@ func sameText(t *testing.T, want, got error) {
 // Subscription is gone, so Orphan goes on and Deactivate ends.
 func TestPolicy(t *testing.T) {
 	recordedOrphan := func(in *Input) {
-		in.Recorded = Found(Recorded{OfferingUID: "uid-offering", SpecHash: "a", Terms: Terms{OnParentEnd: to(Orphan)}})
+		in.Recorded = Found(Recorded{OfferingUID: "uid-offering", SpecHash: "a", Terms: Terms{OnParentEnd: new(Orphan)}})
 	}
 
 	cases := map[string]struct {
@@ -177,10 +177,10 @@ func TestPolicy(t *testing.T) {
 		want   Kind
 	}{
 		"Nobody":                 {reason: "Without a word from anybody it ends.", want: Ended},
-		"OfferingOrphan":         {reason: "The Offering's word counts if the Subscription has none.", with: []func(*Input){offers(Terms{OnParentEnd: to(Orphan)})}, want: Billed},
-		"OwnOrphan":              {reason: "The Subscription's own word counts first.", with: []func(*Input){offers(Terms{OnParentEnd: to(Deactivate)}), policyIs(Orphan)}, want: Billed},
-		"OwnDeactivate":          {reason: "Worked sequence C: a block that only names a target overrides the Offering's Orphan.", with: []func(*Input){offers(Terms{OnParentEnd: to(Orphan)}), policyIs(Deactivate)}, want: Ended},
-		"OwnBlockWithoutWord":    {reason: "A block that does not say means Deactivate.", with: []func(*Input){offers(Terms{OnParentEnd: to(Orphan)}), policyIs("")}, want: Ended},
+		"OfferingOrphan":         {reason: "The Offering's word counts if the Subscription has none.", with: []func(*Input){offers(Terms{OnParentEnd: new(Orphan)})}, want: Billed},
+		"OwnOrphan":              {reason: "The Subscription's own word counts first.", with: []func(*Input){offers(Terms{OnParentEnd: new(Deactivate)}), policyIs(Orphan)}, want: Billed},
+		"OwnDeactivate":          {reason: "Worked sequence C: a block that only names a target overrides the Offering's Orphan.", with: []func(*Input){offers(Terms{OnParentEnd: new(Orphan)}), policyIs(Deactivate)}, want: Ended},
+		"OwnBlockWithoutWord":    {reason: "A block that does not say means Deactivate.", with: []func(*Input){offers(Terms{OnParentEnd: new(Orphan)}), policyIs("")}, want: Ended},
 		"OfferingGoneRecorded":   {reason: "With the Offering gone the recorded policy counts.", with: []func(*Input){offeringIs(Gone[Offering]()), recordedOrphan}, want: Held},
 		"OfferingGoneDeactivate": {reason: "With the Offering gone the recorded policy counts.", with: []func(*Input){offeringIs(Gone[Offering]()), func(in *Input) { in.Recorded = Found(Recorded{}) }}, want: Ended},
 		"OfferingGoneOwnWord":    {reason: "The own word needs no Offering.", with: []func(*Input){offeringIs(Gone[Offering]()), policyIs(Deactivate)}, want: Ended},
@@ -201,7 +201,7 @@ func TestPolicy(t *testing.T) {
 // TestReplacedOffering holds BETTER-OFF-5.
 func TestReplacedOffering(t *testing.T) {
 	sold := Recorded{OfferingUID: "uid-sold", SpecHash: "sold"}
-	soldOrphan := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Terms: Terms{OnParentEnd: to(Orphan)}}
+	soldOrphan := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Terms: Terms{OnParentEnd: new(Orphan)}}
 	current := func(hash string, created time.Time, t Terms) func(*Input) {
 		return offeringIs(Found(Offering{UID: "uid-other", SpecHash: hash, CreatedAt: created, Ready: true, Terms: t}))
 	}

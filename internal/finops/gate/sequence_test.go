@@ -43,7 +43,7 @@ func newWorld(offerings map[string]Terms) *world {
 func (w *world) apply(name, parent, offering string) {
 	s := Subscription{UID: "uid-" + name, Key: key(name), Offering: key(offering)}
 	if parent != "" {
-		s.Parent = to(key(parent))
+		s.Parent = new(key(parent))
 	}
 	w.subs[name] = &citizen{Subscription: s}
 }
@@ -67,7 +67,7 @@ func (w *world) input(s *citizen) Input {
 			in.Root = Found(root)
 		}
 	}
-	var members []family.Member
+	members := make([]family.Member, 0, len(w.subs))
 	for _, m := range w.subs {
 		members = append(members, m.Member())
 	}
@@ -77,7 +77,7 @@ func (w *world) input(s *citizen) Input {
 
 func (w *world) parentOf(child family.Member) (*family.Member, error) {
 	if p, ok := w.subs[child.Parent.Name]; ok {
-		return to(p.Member()), nil
+		return new(p.Member()), nil
 	}
 	return nil, nil //nolint:nilnil // The documented answer for what does not exist.
 }
@@ -170,7 +170,7 @@ func suite(t *testing.T) *world {
 		"backup": {Requires: []ref.Key{key("node-std")}},
 		"audit":  {Requires: []ref.Key{key("node-std"), key("suite")}},
 		"seal":   {Requires: []ref.Key{key("node-std")}},
-		"orphan": {OnParentEnd: to(Orphan)},
+		"orphan": {OnParentEnd: new(Orphan)},
 	})
 	w.apply("suite-1", "", "suite")
 	w.apply("node-1", "suite-1", "node-std")
@@ -193,7 +193,7 @@ func TestSequenceB(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 12))
 	for range 200 {
 		w := suite(t)
-		w.subs["node-2"].OnParentEnd = to(Orphan)
+		w.subs["node-2"].OnParentEnd = new(Orphan)
 		w.remove("node-1")
 
 		order := w.names()
@@ -319,7 +319,7 @@ func randomWorld(t *testing.T, seed uint64) *world {
 			}
 		}
 		if rng.IntN(2) == 0 {
-			o.OnParentEnd = to([]Policy{Orphan, Deactivate}[rng.IntN(2)])
+			o.OnParentEnd = new([]Policy{Orphan, Deactivate}[rng.IntN(2)])
 		}
 		terms[fmt.Sprintf("offering-%d", i)] = o
 	}

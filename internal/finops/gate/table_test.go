@@ -29,8 +29,6 @@ var (
 	workload = Target{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "data", Name: "pg"}
 )
 
-func to[T any](v T) *T { return &v }
-
 // waiting is a Subscription with a parent and a target that passes every gate
 // and has never been activated.
 func waiting(with ...func(*Input)) Input {
@@ -271,7 +269,7 @@ func TestStateTable(t *testing.T) {
 			reason: "A deletion ends it, and waits.",
 			in:     active(deleted),
 			want: Decision{
-				Kind: WindingDown, Reason: MarkedForDeletion, Message: "the subscription was deleted", DeactivatedAt: &second,
+				Kind: WindingDown, Reason: MarkedForDeletion, Message: deletedMessage, DeactivatedAt: &second,
 				Waiting: "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges",
 			},
 		},
@@ -279,7 +277,7 @@ func TestStateTable(t *testing.T) {
 			reason: "An earlier end keeps its time; the reason is rewritten.",
 			in:     active(deleted, func(in *Input) { in.Self.DeactivatedAt = &earlier }),
 			want: Decision{
-				Kind: WindingDown, Reason: MarkedForDeletion, Message: "the subscription was deleted",
+				Kind: WindingDown, Reason: MarkedForDeletion, Message: deletedMessage,
 				Waiting: "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges",
 			},
 		},
@@ -287,7 +285,7 @@ func TestStateTable(t *testing.T) {
 			reason: "It winds down like everybody else, or it would hang for ever (OPEN-SUB-11); gates are not asked.",
 			in:     waiting(deleted, offeringIs(Gone[Offering]()), func(in *Input) { in.NoCollector = true }),
 			want: Decision{
-				Kind: WindingDown, Reason: MarkedForDeletion, Message: "the subscription was deleted", DeactivatedAt: &second,
+				Kind: WindingDown, Reason: MarkedForDeletion, Message: deletedMessage, DeactivatedAt: &second,
 				Waiting: "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges; no SubscriptionChargeCollection CostJob exists",
 			},
 		},

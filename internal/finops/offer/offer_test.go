@@ -18,7 +18,7 @@ var errTimeout = errors.New("the server did not answer")
 func key(name string) ref.Key { return ref.Key{Namespace: "ns", Name: name} }
 
 func keys(names ...string) []ref.Key {
-	var list []ref.Key
+	list := make([]ref.Key, 0, len(names))
 	for _, n := range names {
 		list = append(list, key(n))
 	}
@@ -39,7 +39,7 @@ func among(offerings ...Offering) Lookup {
 				return &o, nil
 			}
 		}
-		return nil, nil //nolint:nilnil // The documented answer for what does not exist.
+		return nil, nil
 	}
 }
 
@@ -144,7 +144,7 @@ func TestAcyclicAgainstReachability(t *testing.T) {
 
 	for range 3000 {
 		n := 1 + rng.IntN(7)
-		var graph []Offering
+		graph := make([]Offering, 0, n)
 		for i := range n {
 			o := offering(fmt.Sprint(i))
 			for range rng.IntN(3) {
@@ -271,7 +271,7 @@ func TestDecide(t *testing.T) {
 
 func TestDeletable(t *testing.T) {
 	bound := func(names ...string) []Subscriber {
-		var list []Subscriber
+		list := make([]Subscriber, 0, len(names))
 		for _, n := range names {
 			list = append(list, Subscriber{Key: key(n), Offering: key("a")})
 		}

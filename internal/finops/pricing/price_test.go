@@ -95,8 +95,10 @@ func TestResolve(t *testing.T) {
 			reason: "The message names the meter and the value (part 30.5).",
 			terms:  Terms{Items: items(MeterNetworkGb)},
 			books:  active(Rates{NetworkGiB: "9223372036855"}),
-			want: want{Refusal: Refusal{PricebookParseFailed,
-				`meter "networkGb": pricebook finance/tariff-a: rate "networkGiB" ("9223372036855"): larger than 9223372036854.775807`}},
+			want: want{Refusal: Refusal{
+				PricebookParseFailed,
+				`meter "networkGb": pricebook finance/tariff-a: rate "networkGiB" ("9223372036855"): larger than 9223372036854.775807`,
+			}},
 		},
 		"OtherRateDoesNotParse": {
 			reason: "An active book that is not ready prices nothing (part 20.8).",
@@ -147,8 +149,10 @@ func TestResolve(t *testing.T) {
 			reason: "An overflow is refused, never wrapped around.",
 			terms:  Terms{Items: []Item{{MeterCPUHour, factor(1001)}}},
 			books:  active(Rates{CPUHour: "9223372036854.775807"}),
-			want: want{Refusal: Refusal{ValidationError,
-				`meter "cpuHour": 9232595408891630582 micros: amount does not fit 64 bits of micros`}},
+			want: want{Refusal: Refusal{
+				ValidationError,
+				`meter "cpuHour": 9232595408891630582 micros: amount does not fit 64 bits of micros`,
+			}},
 		},
 	}
 

@@ -12,8 +12,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/money"
 )
 
-func micros(m money.Micros) *money.Micros { return &m }
-
 func TestParseRate(t *testing.T) {
 	type want struct {
 		Rate Rate
@@ -29,20 +27,20 @@ func TestParseRate(t *testing.T) {
 		want   want
 	}{
 		// The numbers of part 20.5.
-		"Thousandths":    {reason: "Exact, as a float would not be.", text: "0.031", want: want{Rate: Rate{Micros: micros(31000)}}},
-		"HundredMicros":  {reason: "Exact.", text: "0.00012", want: want{Rate: Rate{Micros: micros(120)}}},
-		"OneDecimal":     {reason: "Exact.", text: "1.8", want: want{Rate: Rate{Micros: micros(1800000)}}},
-		"TrailingZero":   {reason: "The same amount, written with one more zero.", text: "1.80", want: want{Rate: Rate{Micros: micros(1800000)}}},
+		"Thousandths":    {reason: "Exact, as a float would not be.", text: "0.031", want: want{Rate: Rate{Micros: new(money.Micros(31000))}}},
+		"HundredMicros":  {reason: "Exact.", text: "0.00012", want: want{Rate: Rate{Micros: new(money.Micros(120))}}},
+		"OneDecimal":     {reason: "Exact.", text: "1.8", want: want{Rate: Rate{Micros: new(money.Micros(1800000))}}},
+		"TrailingZero":   {reason: "The same amount, written with one more zero.", text: "1.80", want: want{Rate: Rate{Micros: new(money.Micros(1800000))}}},
 		"Unset":          {reason: "No text is no rate (OPEN-PB-8).", text: "", want: want{}},
-		"Zero":           {reason: "A zero is a rate (OPEN-PB-8).", text: "0", want: want{Rate: Rate{Micros: micros(0)}}},
-		"Largest":        {reason: "The largest rate there is.", text: "9223372036854.775807", want: want{Rate: Rate{Micros: micros(money.Max)}}},
+		"Zero":           {reason: "A zero is a rate (OPEN-PB-8).", text: "0", want: want{Rate: Rate{Micros: new(money.Micros(0))}}},
+		"Largest":        {reason: "The largest rate there is.", text: "9223372036854.775807", want: want{Rate: Rate{Micros: new(money.Max)}}},
 		"OneTooMuch":     {reason: "One micro more does not fit.", text: "9223372036854.775808", want: want{Err: tooLarge}},
 		"RoundedOverTop": {reason: "Rounding up must not wrap around.", text: "9223372036854.7758075", want: want{Err: tooLarge}},
-		"RoundedAtTop":   {reason: "Rounding down at the top still fits.", text: "9223372036854.7758074", want: want{Rate: Rate{Micros: micros(money.Max), Rounded: true}}},
-		"BelowAMicro":    {reason: "The example of OPEN-PB-7.", text: "0.0000004", want: want{Rate: Rate{Micros: micros(0), Rounded: true}}},
-		"HalfAMicro":     {reason: "Half a micro is rounded up (OPEN-PB-7).", text: "0.0000005", want: want{Rate: Rate{Micros: micros(1), Rounded: true}}},
-		"SevenZeros":     {reason: "Decimals that are zero are not lost.", text: "1.0000000", want: want{Rate: Rate{Micros: micros(1000000)}}},
-		"LeadingZeros":   {reason: "The pattern admits them.", text: "000000000000000000000.5", want: want{Rate: Rate{Micros: micros(500000)}}},
+		"RoundedAtTop":   {reason: "Rounding down at the top still fits.", text: "9223372036854.7758074", want: want{Rate: Rate{Micros: new(money.Max), Rounded: true}}},
+		"BelowAMicro":    {reason: "The example of OPEN-PB-7.", text: "0.0000004", want: want{Rate: Rate{Micros: new(money.Micros(0)), Rounded: true}}},
+		"HalfAMicro":     {reason: "Half a micro is rounded up (OPEN-PB-7).", text: "0.0000005", want: want{Rate: Rate{Micros: new(money.Micros(1)), Rounded: true}}},
+		"SevenZeros":     {reason: "Decimals that are zero are not lost.", text: "1.0000000", want: want{Rate: Rate{Micros: new(money.Micros(1000000))}}},
+		"LeadingZeros":   {reason: "The pattern admits them.", text: "000000000000000000000.5", want: want{Rate: Rate{Micros: new(money.Micros(500000))}}},
 
 		// What the pattern keeps out may be stored already.
 		"ThirtyDigits":  {reason: "Far too large.", text: strings.Repeat("9", 30), want: want{Err: tooLarge}},
@@ -199,7 +197,7 @@ func TestParseKeepsUnsetApartFromZero(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("A rate that is not set has no entry, one of zero has.\nParse(...): -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]*money.Micros{micros(0), nil}, []*money.Micros{got.Micros(FieldCPUHour), got.Micros(FieldGPUHour)}); diff != "" {
+	if diff := cmp.Diff([]*money.Micros{new(money.Micros(0)), nil}, []*money.Micros{got.Micros(FieldCPUHour), got.Micros(FieldGPUHour)}); diff != "" {
 		t.Errorf("Micros(...): -want +got:\n%s", diff)
 	}
 }

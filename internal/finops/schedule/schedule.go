@@ -11,12 +11,14 @@ import "time"
 // is not on the list.
 const Daily = "0 0 * * *"
 
+const hourly = "0 * * * *"
+
 // cron lists the intervals that have a schedule of their own. The two below an
 // hour are debugging aids: they recompute the current hour more often.
 var cron = map[time.Duration]string{
 	time.Minute:     "* * * * *",
 	5 * time.Minute: "*/5 * * * *",
-	time.Hour:       "0 * * * *",
+	time.Hour:       hourly,
 	6 * time.Hour:   "0 */6 * * *",
 	12 * time.Hour:  "0 */12 * * *",
 	24 * time.Hour:  Daily,

@@ -22,8 +22,8 @@ func TestOf(t *testing.T) {
 	}{
 		"Minute":         {reason: "A debugging aid.", interval: "1m", want: want{"* * * * *", true}},
 		"FiveMinutes":    {reason: "A debugging aid.", interval: "5m", want: want{"*/5 * * * *", true}},
-		"Hour":           {reason: "The recommended interval.", interval: "1h", want: want{"0 * * * *", true}},
-		"SixtyMinutes":   {reason: "The parsed value is matched, not the text.", interval: "60m", want: want{"0 * * * *", true}},
+		"Hour":           {reason: "The recommended interval.", interval: "1h", want: want{hourly, true}},
+		"SixtyMinutes":   {reason: "The parsed value is matched, not the text.", interval: "60m", want: want{hourly, true}},
 		"SixHours":       {reason: "On the list.", interval: "6h", want: want{"0 */6 * * *", true}},
 		"TwelveHours":    {reason: "On the list.", interval: "12h", want: want{"0 */12 * * *", true}},
 		"Day":            {reason: "The default.", interval: "24h", want: want{"0 0 * * *", true}},

@@ -57,7 +57,7 @@ func Lookup(ctx context.Context, from client.Reader) offer.Lookup {
 		o := &v1alpha1.Offering{}
 		err := from.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, o)
 		if kerrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // The documented answer for what does not exist.
+			return nil, nil
 		}
 		if err != nil {
 			return nil, err

@@ -2,24 +2,30 @@ package offering_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
@@ -28,7 +34,10 @@ import (
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(apitest.Main(m)) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(apitest.Main(m))
+}
 
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
@@ -37,6 +46,16 @@ type source struct{ pool *pgxpool.Pool }
 
 func (s source) Pool() (*pgxpool.Pool, error) { return s.pool, nil }
 
+// counter counts statements.
+type counter struct{ statements atomic.Int64 }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.statements.Add(1)
+	return ctx
+}
+
+func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
 // rig is an API server with the controller of Offerings and a database.
 type rig struct {
 	client.Client
@@ -44,6 +63,7 @@ type rig struct {
 	t      *testing.T
 	ns     string
 	pool   *pgxpool.Pool
+	count  *counter
 	writes *apitest.Writes
 }
 
@@ -53,18 +73,23 @@ func start(t *testing.T) *rig {
 	if err := index.AddSubscriptions(t.Context(), mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
-	db := pgtest.Database(t)
+	count := &counter{}
+	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: pgtest.Database(t).DSN, Tracer: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
 	clk := clocktesting.NewFakePassiveClock(noon)
 	o := frame.Options{
 		Logger: logging.NewNopLogger(), Clock: clk, Poll: 200 * time.Millisecond, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
 	}
-	if err := offering.Setup(mgr, o, mirror.New(source{db.Pool}, "default", clk)); err != nil {
+	if err := offering.Setup(mgr, o, mirror.New(source{pool}, "default", clk)); err != nil {
 		t.Fatal(err)
 	}
 	apitest.Run(t, mgr)
 
 	c := apitest.Client(t)
-	return &rig{Client: c, t: t, ns: apitest.Namespace(t, c), pool: db.Pool, writes: writes}
+	return &rig{Client: c, t: t, ns: apitest.Namespace(t, c), pool: pool, count: count, writes: writes}
 }
 
 func (r *rig) create(name string, spec v1alpha1.OfferingSpec) *v1alpha1.Offering {
@@ -160,9 +185,9 @@ type row struct {
 	Priced  bool
 }
 
-func (r *rig) rows(o *v1alpha1.Offering) []row {
+func (r *rig) rows(ctx context.Context, o *v1alpha1.Offering) []row {
 	r.t.Helper()
-	rows, err := r.pool.Query(r.t.Context(), `SELECT uid::text, content_hash, deleted_at IS NOT NULL, resolved_pricing IS NOT NULL
+	rows, err := r.pool.Query(ctx, `SELECT uid::text, content_hash, deleted_at IS NOT NULL, resolved_pricing IS NOT NULL
 		FROM offerings WHERE uid = $1::text::uuid ORDER BY id`, string(o.UID))
 	if err != nil {
 		r.t.Fatal(err)
@@ -205,7 +230,7 @@ func TestFeeOnly(t *testing.T) {
 	if o.Status.Ready != metav1.ConditionTrue || len(o.Annotations) > 0 {
 		t.Errorf("status.ready is %q, annotations are %v", o.Status.Ready, o.Annotations)
 	}
-	if rows := r.rows(o); len(rows) != 1 || !rows[0].Priced {
+	if rows := r.rows(t.Context(), o); len(rows) != 1 || !rows[0].Priced {
 		t.Errorf("There is one version, with its price, got %v", rows)
 	}
 
@@ -215,7 +240,7 @@ func TestFeeOnly(t *testing.T) {
 	}
 
 	// Several resyncs later.
-	before := pgtest.Changes(t, r.pool)
+	before := r.count.statements.Load()
 	passes := reconciles(t)
 	apitest.Eventually(t, "five more reconciles", func(context.Context) error {
 		if n := reconciles(t) - passes; n < 5 {
@@ -226,8 +251,8 @@ func TestFeeOnly(t *testing.T) {
 	if w := r.writes.Take(); len(w) > 0 {
 		t.Errorf("A settled Offering is written: %v", w)
 	}
-	if diff := cmp.Diff(before, pgtest.Changes(t, r.pool)); diff != "" {
-		t.Errorf("A settled Offering changes rows.\n-before +after:\n%s", diff)
+	if n := r.count.statements.Load() - before; n > 0 {
+		t.Errorf("A settled Offering costs %d statements", n)
 	}
 }
 
@@ -238,9 +263,12 @@ func TestMetered(t *testing.T) {
 		{Name: v1alpha1.MeterCPUHour, Margins: &v1alpha1.Margins{FactorMilli: &more}},
 	}}})
 	r.becomes(o, both("NoActivePricebook", fmt.Sprintf("offering %s/metered: no active pricebook to resolve metered pricing", r.ns)))
-	if rows := r.rows(o); len(rows) != 1 || rows[0].Priced {
-		t.Errorf("An Offering without a price is mirrored too, got %v", rows)
-	}
+	apitest.Eventually(t, "a version without a price", func(ctx context.Context) error {
+		if rows := r.rows(ctx, o); len(rows) != 1 || rows[0].Priced {
+			return fmt.Errorf("got %v", rows)
+		}
+		return nil
+	})
 
 	// The event of the book is enough (BETTER-OFF-1).
 	book := r.activeBook("0.025")
@@ -263,8 +291,8 @@ func TestMetered(t *testing.T) {
 	if diff := cmp.Diff(want, o.Status.ResolvedPricing.Meters); diff != "" {
 		t.Errorf("A published price moved.\n-want +got:\n%s", diff)
 	}
-	apitest.Eventually(t, "a second version", func(context.Context) error {
-		if rows := r.rows(o); len(rows) != 2 || !rows[1].Priced {
+	apitest.Eventually(t, "a second version", func(ctx context.Context) error {
+		if rows := r.rows(ctx, o); len(rows) != 2 || !rows[1].Priced {
 			return fmt.Errorf("got %v", rows)
 		}
 		return nil
@@ -328,11 +356,11 @@ func TestDeletion(t *testing.T) {
 		apitest.Eventually(t, "the end of "+o.Name, func(ctx context.Context) error {
 			err := r.Get(ctx, client.ObjectKeyFromObject(o), &v1alpha1.Offering{})
 			if !kerrors.IsNotFound(err) {
-				return fmt.Errorf("it is still there: %v", err)
+				return errors.Join(errors.New("it is still there"), err)
 			}
 			return nil
 		})
-		if rows := r.rows(o); len(rows) == 0 || !rows[len(rows)-1].Deleted {
+		if rows := r.rows(t.Context(), o); len(rows) == 0 || !rows[len(rows)-1].Deleted {
 			t.Errorf("The newest row of %s says that it is gone, got %v", o.Name, rows)
 		}
 	}

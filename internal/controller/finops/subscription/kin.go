@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -188,8 +189,6 @@ func (r *removed) parents(ctx context.Context) map[ref.Key]ref.Key {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k, parent := range r.seen {
-		all[k] = parent
-	}
+	maps.Copy(all, r.seen)
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
@@ -62,6 +64,16 @@ func (s *source) away(err error) {
 
 var errAway = errors.New("the database is away")
 
+// counter counts statements.
+type counter struct{ statements atomic.Int64 }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.statements.Add(1)
+	return ctx
+}
+
+func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
 // rig is an API server with the controllers of Offerings and Subscriptions and
 // a database.
 type rig struct {
@@ -70,6 +82,7 @@ type rig struct {
 	t      *testing.T
 	ns     string
 	pool   *pgxpool.Pool
+	count  *counter
 	source *source
 	clock  *clocktesting.FakePassiveClock
 	writes *apitest.Writes
@@ -78,9 +91,14 @@ type rig struct {
 func start(t *testing.T) *rig {
 	t.Helper()
 	mgr, writes := apitest.Manager(t)
-	db := pgtest.Database(t)
+	count := &counter{}
+	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: pgtest.Database(t).DSN, Tracer: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
 	r := &rig{
-		t: t, pool: db.Pool, source: &source{pool: db.Pool}, writes: writes, clock: clocktesting.NewFakePassiveClock(noon),
+		t: t, pool: pool, count: count, source: &source{pool: pool}, writes: writes, clock: clocktesting.NewFakePassiveClock(noon),
 	}
 	m := mirror.New(r.source, "default", r.clock)
 	o := frame.Options{
@@ -109,7 +127,7 @@ func (r *rig) clear() {
 			r.t.Error(err)
 		}
 	}
-	var left []client.Object
+	left := make([]client.Object, 0, len(subscriptions.Items)+len(offerings.Items))
 	for i := range subscriptions.Items {
 		left = append(left, &subscriptions.Items[i])
 	}
@@ -309,9 +327,9 @@ type row struct {
 	Tenant      *string
 }
 
-func (r *rig) rows(s *v1alpha1.Subscription) []row {
+func (r *rig) rows(ctx context.Context, s *v1alpha1.Subscription) []row {
 	r.t.Helper()
-	rows, err := r.pool.Query(r.t.Context(), `SELECT activated_at IS NOT NULL AS active, deactivated_at IS NOT NULL AS ended,
+	rows, err := r.pool.Query(ctx, `SELECT activated_at IS NOT NULL AS active, deactivated_at IS NOT NULL AS ended,
 		compatibility_root AS root, parent_uid::text AS parent_uid, offering_uid::text AS offering_uid, tenant
 		FROM subscriptions WHERE uid = $1::text::uuid ORDER BY id`, string(s.UID))
 	if err != nil {
