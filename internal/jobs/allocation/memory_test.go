@@ -26,6 +26,7 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/opencost"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -39,7 +40,7 @@ const (
 // collect: one run, and nothing of a test around it.
 func TestMain(m *testing.M) {
 	if os.Getenv(collectFrom) == "" {
-		os.Exit(m.Run())
+		os.Exit(apitest.Main(m))
 	}
 	if err := collectAndMeasure(os.Getenv(collectFrom), os.Getenv(collectInto)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
