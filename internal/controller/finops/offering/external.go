@@ -22,6 +22,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/finops/offer"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
 // connector makes the external client of one reconcile.
@@ -73,7 +74,7 @@ func (e *external) Observe(ctx context.Context, o *v1alpha1.Offering) (managed.E
 // observeDeletion tests whether the Offering may go. It exists, for the
 // runtime, until nothing depends on it and its row is closed.
 func (e *external) observeDeletion(ctx context.Context, o *v1alpha1.Offering) (managed.ExternalObservation, error) {
-	objection, err := e.deletable(ctx, o)
+	objection, err := Deletable(ctx, e.cache, e.live, ref.Key{Namespace: o.Namespace, Name: o.Name})
 	if err != nil {
 		objection = offer.Verdict{Reason: offer.ValidationError, Message: err.Error()}
 	}

@@ -117,27 +117,25 @@ func books(ctx context.Context, from client.Reader) ([]pricing.Book, error) {
 	return all, nil
 }
 
-// deletable tests whether anything depends on the Offering. What the cache
-// holds is enough to keep it; to let it go, the server itself is asked.
-func (e *external) deletable(ctx context.Context, o *v1alpha1.Offering) (offer.Verdict, error) {
-	self := ref.Key{Namespace: o.Namespace, Name: o.Name}
-
+// Deletable tests whether anything depends on an Offering. What the cache holds
+// is enough to keep it; to let it go, the server itself is asked.
+func Deletable(ctx context.Context, cache, live client.Reader, self ref.Key) (offer.Verdict, error) {
 	bound := &v1alpha1.SubscriptionList{}
-	if err := e.cache.List(ctx, bound, client.MatchingFields{index.SubscriptionsByOffering: self.String()}); err != nil {
+	if err := cache.List(ctx, bound, client.MatchingFields{index.SubscriptionsByOffering: self.String()}); err != nil {
 		return offer.Verdict{}, errors.Wrap(err, "cannot list subscriptions")
 	}
 	requiring := &v1alpha1.OfferingList{}
-	if err := e.cache.List(ctx, requiring, client.MatchingFields{index.OfferingsByRequired: self.String()}); err != nil {
+	if err := cache.List(ctx, requiring, client.MatchingFields{index.OfferingsByRequired: self.String()}); err != nil {
 		return offer.Verdict{}, errors.Wrap(err, "cannot list offerings")
 	}
 	if v := offer.Deletable(self, subscribers(bound), others(requiring)); !v.Passes() {
 		return v, nil
 	}
-	return Deletable(ctx, e.live, self)
+	return confirmed(ctx, live, self)
 }
 
-// Deletable asks the server itself whether anything depends on an Offering.
-func Deletable(ctx context.Context, live client.Reader, self ref.Key) (offer.Verdict, error) {
+// confirmed asks the server itself.
+func confirmed(ctx context.Context, live client.Reader, self ref.Key) (offer.Verdict, error) {
 	subscriptions := &v1alpha1.SubscriptionList{}
 	var bound []offer.Subscriber
 	for page := ""; ; {
