@@ -61,12 +61,12 @@ type Stored struct {
 func (s Stored) Changed() bool { return s.Added+s.Removed > 0 }
 
 // StoreHour replaces what is stored for an hour by what is measured now, except
-// where a final row stands, and keeps the roll-up of its day in step. What is
-// equal is not written. An answer without any row changes nothing (OPEN-CJ-7:
-// what is stored is the better evidence).
+// where a final row stands. What is equal is not written. An answer without any
+// row changes nothing (OPEN-CJ-7: what is stored is the better evidence).
 //
-// It is to be called in a transaction. If the measurements end with an error, it
-// returns that error, and what it has written so far must be rolled back. Two
+// The transaction has to end with FoldDays, which keeps the roll-up in step. If
+// the measurements end with an error, StoreHour returns that error, and what it
+// has written must be rolled back, to a savepoint or as a whole. Two
 // measurements of one name are an error of the database.
 func StoreHour(ctx context.Context, tx pgx.Tx, b Batch, rows iter.Seq2[collection.Measurement, error]) (Stored, error) {
 	stored, err := b.store(ctx, tx, rows)
@@ -86,7 +86,7 @@ func (b Batch) store(ctx context.Context, tx pgx.Tx, rows iter.Seq2[collection.M
 		return Stored{Rows: n, Added: n}, b.inStep(ctx, tx, func() error { return nil })
 	}
 
-	if err := emptyTable(ctx, tx, stageAllocationsSQL, "staged_allocations"); err != nil {
+	if err := stage(ctx, tx); err != nil {
 		return Stored{}, err
 	}
 	n, err := b.copyInto(ctx, tx, "staged_allocations", rows)
@@ -107,9 +107,9 @@ func (b Batch) store(ctx context.Context, tx pgx.Tx, rows iter.Seq2[collection.M
 	return stored, err
 }
 
-// inStep changes the rows of an hour and the roll-up of its day together.
+// inStep changes the rows of an hour and notes what that means for its day.
 func (b Batch) inStep(ctx context.Context, tx pgx.Tx, change func() error) error {
-	if err := emptyTable(ctx, tx, stageDaysSQL, "moved_days"); err != nil {
+	if _, err := tx.Exec(ctx, stageDaysSQL); err != nil {
 		return err
 	}
 	if !b.Fresh {
@@ -120,11 +120,18 @@ func (b Batch) inStep(ctx context.Context, tx pgx.Tx, change func() error) error
 	if err := change(); err != nil {
 		return err
 	}
-	if err := b.sum(ctx, tx, +1); err != nil {
-		return err
+	return b.sum(ctx, tx, +1)
+}
+
+// FoldDays moves what the hours of a transaction have changed into the roll-up.
+// It is the last thing to do in that transaction, once for all its hours.
+func FoldDays(ctx context.Context, tx pgx.Tx) error {
+	for _, sql := range []string{stageDaysSQL, foldDaysSQL} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("cannot bring the roll-up of the days up to date: %w", err)
+		}
 	}
-	_, err := tx.Exec(ctx, foldDaysSQL)
-	return err
+	return nil
 }
 
 func (b Batch) sum(ctx context.Context, tx pgx.Tx, sign int) error {
@@ -138,12 +145,13 @@ func (b Batch) key() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"cluster_id": b.ClusterID, "aggregation": b.Aggregation, "hour": b.Hour}
 }
 
-// emptyTable makes a temporary table, or empties the one an earlier hour of the
-// transaction has left.
-func emptyTable(ctx context.Context, tx pgx.Tx, createSQL, name string) error {
-	if _, err := tx.Exec(ctx, createSQL); err != nil {
-		return err
+// stage makes the table that an hour waits in, or empties the one that an
+// earlier hour of the transaction has left.
+func stage(ctx context.Context, tx pgx.Tx) error {
+	for _, sql := range []string{stageAllocationsSQL, "TRUNCATE pg_temp.staged_allocations"} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return err
+		}
 	}
-	_, err := tx.Exec(ctx, "TRUNCATE "+pgx.Identifier{"pg_temp", name}.Sanitize())
-	return err
+	return nil
 }

@@ -183,8 +183,10 @@ func TestStoreHourIsTakenBack(t *testing.T) {
 				if _, err := inSavepoint(t.Context(), tx, postgres.Batch{Hour: lunchtime, Fresh: tc.fresh}, tc.rows); err == nil || tc.want != errAny && !errors.Is(err, tc.want) { //nolint:errorlint // The case holds the very value.
 					return fmt.Errorf("got %w, want %w", err, tc.want)
 				}
-				_, err := inSavepoint(t.Context(), tx, postgres.Batch{Hour: lunchtime.Add(time.Hour), Fresh: true}, sequence(measured("late-1 1"), nil))
-				return err
+				if _, err := inSavepoint(t.Context(), tx, postgres.Batch{Hour: lunchtime.Add(time.Hour), Fresh: true}, sequence(measured("late-1 1"), nil)); err != nil {
+					return err
+				}
+				return postgres.FoldDays(t.Context(), tx)
 			})
 			if err != nil {
 				t.Fatalf("%s\n%v", tc.reason, err)
@@ -350,8 +352,10 @@ func allocationDatabase(t *testing.T) *pgxpool.Pool {
 func storeHour(t *testing.T, pool *pgxpool.Pool, b postgres.Batch, rows iter.Seq2[collection.Measurement, error]) (stored postgres.Stored, err error) {
 	t.Helper()
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		stored, err = inSavepoint(t.Context(), tx, b, rows)
-		return err
+		if stored, err = inSavepoint(t.Context(), tx, b, rows); err != nil {
+			return err
+		}
+		return postgres.FoldDays(t.Context(), tx)
 	})
 	return stored, err
 }

@@ -98,7 +98,7 @@ func (r *run) transact(ctx context.Context, hours ...time.Time) error {
 				return err
 			}
 		}
-		return nil
+		return postgres.FoldDays(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot collect the hours from %q to %q: %w",
