@@ -148,7 +148,9 @@ func TestKilledAnywhere(t *testing.T) {
 		t.Run(fmt.Sprintf("Step%d", n), func(t *testing.T) {
 			s := faultyStage(t, db, fmt.Sprintf("killed-at-%d", n))
 			if err := s.runWithKiller(&killer{at: n}, pinned); err == nil {
-				t.Errorf("Killed at step %d of %d, the run says that it succeeded", n, steps)
+				if diff := cmp.Diff(want, s.outcome()); diff != "" {
+					t.Errorf("Killed at step %d of %d, the run says that it succeeded: -undisturbed, +got:\n%s", n, steps, diff)
+				}
 			}
 			if leaving := s.gone("leaving"); leaving && !slices.ContainsFunc(s.charges(), func(l string) bool { return strings.Contains(l, "closeOut") }) {
 				t.Error("A Subscription went before its last charge was there (I7)")

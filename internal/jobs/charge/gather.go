@@ -14,7 +14,7 @@ import (
 
 // pageSize is how many objects are read at a time. Only one page of whole
 // objects is ever held.
-const pageSize = 500
+const pageSize = 200
 
 // A world is what the API server says at the start of a run. All of it was read
 // from the server, in this run.

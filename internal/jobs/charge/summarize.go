@@ -38,18 +38,18 @@ func (s *sums) recorded() charge.Recorded {
 type currency struct {
 	code  string
 	mixed bool
+	none  bool // Some rows have none.
 }
 
 // with adds rows whose currencies lie between first and last in the order of
 // codes, some of them perhaps without any.
 func (c currency) with(first, last string, some bool) currency {
-	switch {
-	case first == "": // None of them has one.
-		return currency{code: c.code, mixed: c.mixed || c.code != ""}
-	case first != last, some, c.code != "" && c.code != first:
-		return currency{code: first, mixed: true}
+	sum := currency{code: c.code, none: c.none || some}
+	if sum.code == "" {
+		sum.code = first
 	}
-	return currency{code: first, mixed: c.mixed}
+	sum.mixed = c.mixed || first != last || first != "" && first != sum.code || sum.none && sum.code != ""
+	return sum
 }
 
 // String is the end of the CostsResolved message (BETTER-BILL-2).
