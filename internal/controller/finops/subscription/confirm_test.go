@@ -21,6 +21,7 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 )
 
@@ -186,13 +187,12 @@ func TestConfirmedByTheServer(t *testing.T) {
 			e := &external{connector: &connector{
 				cached:   view{Reader: cached},
 				live:     view{Reader: server, live: true},
-				removed:  &removed{tombstones: nil, seen: nil},
+				removed:  &removed{tombstones: (*mirror.Mirror)(nil).Tombstones},
 				statuses: frame.NewStatuses(cached),
 				clock:    clocktesting.NewFakePassiveClock(noon.Time),
 				record:   event.NewNopRecorder(),
 				said:     newOnce(),
 			}}
-			e.removed.tombstones = e.mirror.Tombstones
 
 			s := &v1alpha1.Subscription{}
 			if err := cached.Get(t.Context(), client.ObjectKeyFromObject(tc.self), s); err != nil {

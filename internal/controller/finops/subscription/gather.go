@@ -32,7 +32,7 @@ func (e *external) gather(ctx context.Context, s *v1alpha1.Subscription, from vi
 	in.Parent = readParent(ctx, from, in.Self)
 	in.ParentLoop = parentLoop(ctx, from, in)
 	if in.Self.Root == "" {
-		in.Root = readRoot(ctx, from, in.Self)
+		in.Root = e.readRoot(ctx, from, in.Self)
 	}
 	in.Family = e.readFamily(ctx, from, in)
 	if t := in.Self.Target; t != nil && gate.SelfTarget(in.Self.Key, t).Passes() {
@@ -111,37 +111,6 @@ func readParent(ctx context.Context, from client.Reader, self gate.Subscription)
 		return gate.Gone[gate.Parent]()
 	}
 	return gate.Found(gate.Parent{Ready: p.Status.Ready == "True", Deactivated: p.Status.DeactivatedAt != nil})
-}
-
-// parentLoop looks for a loop above a Subscription that waits for its parent. A
-// loop that ran through an active Subscription would have kept it from ever
-// becoming so.
-func parentLoop(ctx context.Context, from client.Reader, in gate.Input) []ref.Key {
-	if parent, err := in.Parent.Get(); err != nil || parent == nil || parent.Ready || in.Self.Active() {
-		return nil
-	}
-	return family.Loop(in.Self.Member(), parentOf(ctx, from))
-}
-
-func readRoot(ctx context.Context, from client.Reader, self gate.Subscription) gate.Read[string] {
-	root, err := family.Root(self.Member(), parentOf(ctx, from))
-	if err != nil {
-		return gate.Failed[string](err)
-	}
-	return gate.Found(root)
-}
-
-// parentOf finds parents by name.
-func parentOf(ctx context.Context, from client.Reader) family.ParentOf {
-	return func(child family.Member) (*family.Member, error) {
-		p := &v1alpha1.Subscription{}
-		ok, err := get(ctx, from, "parent", child.Parent, p)
-		if err != nil || !ok {
-			return nil, err
-		}
-		m := member(p)
-		return &m, nil
-	}
 }
 
 // noCollector tells whether it is certain that nothing in the cluster releases

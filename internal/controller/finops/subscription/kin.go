@@ -2,15 +2,12 @@ package subscription
 
 import (
 	"context"
-	"maps"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
-	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
 	"github.com/provider-finops/provider-finops/internal/finops/family"
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
@@ -151,44 +148,4 @@ func requirements(in gate.Input) []ref.Key {
 		required = append(required, r.Terms.Requires...)
 	}
 	return required
-}
-
-// removed remembers the parents of Subscriptions that are gone, so that those
-// below them are still known to be below (OPEN-SUB-5): from the events of their
-// end, and from the mirror for those that went before this process led.
-type removed struct {
-	tombstones func(context.Context) ([]postgres.LatestSubscription, error)
-
-	mu   sync.Mutex
-	seen map[ref.Key]ref.Key
-}
-
-// note remembers a Subscription that has just gone.
-func (r *removed) note(m family.Member) {
-	if m.Parent.IsZero() {
-		return // Nothing is above a root.
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen[m.Key] = m.Parent
-}
-
-// parents are the parents of all that are remembered. What the mirror cannot
-// tell is unknown, which never ends anybody.
-func (r *removed) parents(ctx context.Context) map[ref.Key]ref.Key {
-	all := map[ref.Key]ref.Key{}
-	rows, err := r.tombstones(ctx)
-	newest := map[ref.Key]int64{}
-	for _, row := range rows {
-		k := ref.Key{Namespace: row.Namespace, Name: row.Name}
-		if err != nil || row.ParentName == "" || row.ID < newest[k] {
-			continue
-		}
-		all[k], newest[k] = ref.Key{Namespace: row.ParentNamespace, Name: row.ParentName}, row.ID
-	}
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	maps.Copy(all, r.seen)
-	return all
 }

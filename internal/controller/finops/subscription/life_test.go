@@ -217,6 +217,26 @@ func TestParentEnds(t *testing.T) {
 		return nil
 	})
 
+	// A Subscription from before there were stamps finds its root through the
+	// parent that is gone (BETTER-SUB-4).
+	if err := r.Get(t.Context(), client.ObjectKeyFromObject(left), left); err != nil {
+		t.Fatal(err)
+	}
+	before := left.DeepCopy()
+	left.Status.CompatibilityRoot = ""
+	if err := r.Status().Patch(t.Context(), left, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	apitest.Eventually(t, "a stamp", func(ctx context.Context) error {
+		if err := r.Get(ctx, client.ObjectKeyFromObject(left), left); err != nil {
+			return err
+		}
+		if left.Status.CompatibilityRoot != uid {
+			return fmt.Errorf("it is %q", left.Status.CompatibilityRoot)
+		}
+		return nil
+	})
+
 	// A namesake is a parent in name: the orphan is none any more (OPEN-SUB-18).
 	r.subscribe("parent", "", "basic")
 	r.becomes(left, billed)

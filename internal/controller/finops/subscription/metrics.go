@@ -1,8 +1,95 @@
 package subscription
 
 import (
+	"context"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/mirrored"
 )
 
 // mirrorErrors counts versions that could not be stored.
 var mirrorErrors = mirrored.Errors.WithLabelValues("Subscription")
+
+// states counts Subscriptions as often as somebody asks for metrics. None of
+// its labels names one: there may be very many, and what they cost is not for
+// everybody who may read metrics.
+var states = registered(&collector{
+	byState: prometheus.NewDesc("finops_subscriptions", "Subscriptions by where they are in their life.", []string{"state"}, nil),
+	byReason: prometheus.NewDesc("finops_subscription_gate_failures",
+		"Subscriptions that have not ended and that a gate objects to, by its reason.", []string{"reason"}, nil),
+})
+
+func registered(c *collector) *collector {
+	metrics.Registry.MustRegister(c)
+	return c
+}
+
+// The states of a life. A Subscription is in one of them.
+const (
+	stateWaiting  = "waiting"
+	stateActive   = "active"
+	stateEnded    = "ended"
+	stateDeleting = "deleting"
+)
+
+// A collector counts what the cache holds.
+type collector struct {
+	byState  *prometheus.Desc
+	byReason *prometheus.Desc
+	cache    atomic.Pointer[client.Reader]
+}
+
+// read makes the collector count from here on.
+func (c *collector) read(from client.Reader) { c.cache.Store(&from) }
+
+// Describe names the metrics.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) { ch <- c.byState; ch <- c.byReason }
+
+// Collect counts.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	cache := c.cache.Load()
+	if cache == nil {
+		return
+	}
+	list := &v1alpha1.SubscriptionList{}
+	if err := (*cache).List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil { // The cache does not fail once it is filled.
+		return
+	}
+	byState := map[string]int{stateWaiting: 0, stateActive: 0, stateEnded: 0, stateDeleting: 0}
+	byReason := map[string]int{}
+	for i := range list.Items {
+		s := &list.Items[i]
+		state := stateOf(s)
+		byState[state]++
+		ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeReady)
+		if (state == stateWaiting || state == stateActive) && ready != nil && ready.Status == metav1.ConditionFalse {
+			byReason[ready.Reason]++
+		}
+	}
+	for state, n := range byState {
+		ch <- prometheus.MustNewConstMetric(c.byState, prometheus.GaugeValue, float64(n), state)
+	}
+	for reason, n := range byReason {
+		ch <- prometheus.MustNewConstMetric(c.byReason, prometheus.GaugeValue, float64(n), reason)
+	}
+}
+
+func stateOf(s *v1alpha1.Subscription) string {
+	switch {
+	case s.DeletionTimestamp != nil:
+		return stateDeleting
+	case s.Status.DeactivatedAt != nil:
+		return stateEnded
+	case s.Status.ActivatedAt != nil:
+		return stateActive
+	default:
+		return stateWaiting
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
-	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
 // Name of the controller.
@@ -39,19 +38,20 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
 	if err := index.AddSubscriptions(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	gone := &removed{tombstones: m.Tombstones, seen: map[ref.Key]ref.Key{}}
-	f := fanout{cache: mgr.GetClient(), removed: gone}
+	f := fanout{cache: mgr.GetClient()}
+	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren}
+	states.read(mgr.GetClient())
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		WithOptions(o.ForControllerRuntime()).
-		For(&v1alpha1.Subscription{}, builder.WithPredicates(resource.DesiredStateChanged())).
+		For(&v1alpha1.Subscription{}, builder.WithPredicates(predicate.Or(resource.DesiredStateChanged(), finalizerLost()))).
 		Watches(&v1alpha1.Subscription{}, f.relatives()).
 		Watches(&v1alpha1.Offering{}, handler.EnqueueRequestsFromMapFunc(f.bound), builder.WithPredicates(offeringChanged())).
 		Watches(&v1alpha1.CostJob{}, handler.EnqueueRequestsFromMapFunc(f.deleted), builder.WithPredicates(collectorChanged())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(f.within), builder.OnlyMetadata,
 			builder.WithPredicates(predicate.And(notCreated(), predicate.LabelChangedPredicate{}))).
-		Complete(newReconciler(mgr, o, m, gone))
+		Complete(newReconciler(mgr, o, m, f.removed))
 }
 
 func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, gone *removed) reconcile.Reconciler {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -50,7 +51,7 @@ func (f fanout) relatives() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			if s, ok := e.Object.(*v1alpha1.Subscription); ok {
-				f.removed.note(member(s))
+				f.removed.note(ctx, member(s))
 				f.enqueue(ctx, q, s, true)
 			}
 		},
@@ -105,6 +106,11 @@ func deepestFirst(members []family.Member) []family.Member {
 	return ordered
 }
 
+// hasChildren tells whether a living Subscription names that parent.
+func (f fanout) hasChildren(ctx context.Context, k ref.Key) bool {
+	return len(f.list(ctx, client.MatchingFields{index.SubscriptionsByParent: k.String()})) > 0
+}
+
 // bound maps an Offering to its Subscriptions.
 func (f fanout) bound(ctx context.Context, o client.Object) []reconcile.Request {
 	return requests(f.list(ctx, client.MatchingFields{index.SubscriptionsByOffering: o.GetNamespace() + "/" + o.GetName()}))
@@ -149,6 +155,20 @@ func requests(members []family.Member) []reconcile.Request {
 
 func request(k ref.Key) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: k.Namespace, Name: k.Name}}
+}
+
+// finalizerLost lets a living Subscription through that has lost its finalizer:
+// deleted like that it would vanish unbilled.
+func finalizerLost() predicate.Predicate {
+	has := func(o client.Object) bool { return controllerutil.ContainsFinalizer(o, v1alpha1.SubscriptionFinalizer) }
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return has(e.ObjectOld) && !has(e.ObjectNew) && e.ObjectNew.GetDeletionTimestamp() == nil
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
 }
 
 // offeringChanged lets those events of an Offering through that its
