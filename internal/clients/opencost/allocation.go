@@ -75,6 +75,7 @@ type item struct {
 // A quantity is a number or null on the wire.
 type quantity struct {
 	decimal.Decimal
+
 	known bool
 }
 
@@ -85,17 +86,17 @@ func (q *quantity) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 
-	switch value.Kind() {
-	case 'n':
+	if value.Kind() == 'n' {
 		*q = quantity{}
 		return nil
-	case '0':
-		q.known = true
-		q.Decimal, err = decimal.Parse(string(value))
-		return err
-	default:
+	}
+	if value.Kind() != '0' {
 		return fmt.Errorf("%s is not a number", abbreviate(string(value)))
 	}
+
+	q.known = true
+	q.Decimal, err = decimal.Parse(string(value))
+	return err
 }
 
 // allocation returns the item of a key, if it is one that was asked for.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -242,7 +243,7 @@ func FuzzDecode(f *testing.F) {
 		err := decode(&body{from: bytes.NewReader(text), limit: DefaultMaxBytes}, hour10, func(a Allocation) bool {
 			names = append(names, a.Name)
 			for _, text := range []string{a.Name, a.Namespace, a.Pod, a.Container, a.Controller, a.ControllerKind} {
-				if !utf8.ValidString(text) || bytes.ContainsRune([]byte(text), 0) {
+				if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 					t.Fatalf("%q cannot be stored", text)
 				}
 			}
@@ -256,8 +257,8 @@ func FuzzDecode(f *testing.F) {
 		}
 
 		var reference struct {
-			Code int
-			Data []map[string]json.RawMessage
+			Code int                          `json:"code"`
+			Data []map[string]json.RawMessage `json:"data"`
 		}
 		if err := json.Unmarshal(text, &reference); err != nil || len(reference.Data) > 1 {
 			t.Fatalf("%q was accepted, against %v with %d sets", text, err, len(reference.Data))

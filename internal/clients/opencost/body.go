@@ -46,7 +46,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.err = &AnswerError{Kind: ErrTooLarge, Detail: fmt.Sprintf("it is longer than %d bytes", b.limit)}
 		return 0, b.err
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // Readers return io.EOF itself.
+	if err != nil && err != io.EOF {
 		b.err = err
 	}
 	return n, err

@@ -67,10 +67,10 @@ func TestRecordedErrors(t *testing.T) {
 			recorded := readFile(t, "errors/"+name+".http")
 			handler := replay(t, recorded)
 			timeout := time.Minute
-			switch want { //nolint:errorlint // The cases hold the very values.
-			case errNoAnswer:
+			switch {
+			case errors.Is(want, errNoAnswer):
 				handler = hangUp
-			case context.DeadlineExceeded:
+			case errors.Is(want, context.DeadlineExceeded):
 				handler, timeout = keepWaiting, 50*time.Millisecond
 			}
 
@@ -80,7 +80,7 @@ func TestRecordedErrors(t *testing.T) {
 				if err != nil || len(got) != 1 {
 					t.Fatalf("%d items and %v, want the one item", len(got), err)
 				}
-			case want == errNoAnswer: //nolint:errorlint // As above.
+			case errors.Is(want, errNoAnswer):
 				if refused := (*AnswerError)(nil); err == nil || errors.As(err, &refused) {
 					t.Fatalf("got %v, want an error about the connection", err)
 				}
@@ -353,7 +353,7 @@ func replay(t *testing.T, recorded []byte) http.HandlerFunc {
 			t.Errorf("cannot read the recorded answer: %v", err)
 			return
 		}
-		defer response.Body.Close()
+		defer response.Body.Close() //nolint:errcheck // It is empty.
 
 		for _, name := range []string{"Content-Type", "Location", "Allow"} {
 			if value := response.Header.Get(name); value != "" {

@@ -17,6 +17,7 @@ import (
 // the standard library's first generation lets all three pass.)
 type decoder struct {
 	*jsontext.Decoder
+
 	query Query
 	each  func(Allocation) bool
 
@@ -157,19 +158,16 @@ func (d *decoder) set() error {
 
 // enter reads the opening of an object or array.
 func (d *decoder) enter(kind jsontext.Kind, what string) error {
-	switch got := d.PeekKind(); got {
-	case kind:
-		_, err := d.ReadToken()
-		return err
-	case 0:
-		_, err := d.ReadToken() // Says why there is nothing to peek at.
-		if err == io.EOF {      //nolint:errorlint // As above.
-			return errors.New("it is empty")
-		}
-		return err
-	default:
+	got := d.PeekKind()
+	if got != kind && got != 0 {
 		return &AnswerError{Kind: ErrShape, Detail: fmt.Sprintf("%s begins with %s", what, got)}
 	}
+
+	_, err := d.ReadToken() // Of nothing to peek at it says why.
+	if err == io.EOF {      //nolint:errorlint // As above.
+		return errors.New("it is empty")
+	}
+	return err
 }
 
 // atItem tells a value of the wrong type, which the item's own error describes,

@@ -242,8 +242,9 @@ func TestRollUpAgrees(t *testing.T) {
 	stored := map[time.Time]bool{}
 
 	for range 60 {
-		var rows []collection.Measurement
-		for n := range random.IntN(6) {
+		count := random.IntN(6)
+		rows := make([]collection.Measurement, 0, count)
+		for n := range count {
 			rows = append(rows, measured(fmt.Sprintf("w%d-%d %d.%05d", n%3, n, random.IntN(4), random.IntN(100_000)))...)
 		}
 		hour := lunchtime.Add(time.Duration(random.IntN(30)) * time.Hour)
@@ -313,7 +314,7 @@ func TestSummary(t *testing.T) {
 // measured makes measurements of texts such as "web-1 0.5": a container of a
 // controller and the cores it used for an hour.
 func measured(texts ...string) []collection.Measurement {
-	var all []collection.Measurement
+	all := make([]collection.Measurement, 0, len(texts))
 	for _, text := range texts {
 		name, cores, _ := strings.Cut(text, " ")
 		controller, _, _ := strings.Cut(name, "-")

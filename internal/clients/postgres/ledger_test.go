@@ -109,7 +109,8 @@ func TestFinalizeStragglers(t *testing.T) {
 	plant(t, pool, 1, collection.Failed, "open") // Failed in this run, so spared.
 	plant(t, pool, 2, collection.Open, "open")   // In progress.
 	if _, err := pool.Exec(t.Context(), `INSERT INTO provider_allocations (cluster_id, aggregation, hour, namespace, name, alloc_start, alloc_end, collected_at, is_finalized)
-		SELECT 'default', 'namespace', h, 'shop', 'shop', h, h, h, false FROM unnest(ARRAY['2026-03-25T12:00:00Z', '2026-04-01T12:00:00Z']::timestamptz[]) AS h`); err != nil {
+		SELECT 'default', 'namespace', hour, 'shop', 'shop', hour, hour + interval '1 hour', now(), false
+		FROM unnest(ARRAY['2026-03-25T12:00:00Z', '2026-04-01T12:00:00Z']::timestamptz[]) AS hour`); err != nil {
 		t.Fatal(err)
 	}
 

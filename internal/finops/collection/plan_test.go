@@ -226,7 +226,7 @@ func span(from, to int) []time.Time {
 }
 
 func final(from, to int) []Entry {
-	var entries []Entry
+	entries := make([]Entry, 0, to-from+1)
 	for _, h := range span(from, to) {
 		entries = append(entries, Entry{Hour: h, State: Final, HasFinal: true})
 	}
@@ -234,7 +234,7 @@ func final(from, to int) []Entry {
 }
 
 func empty(from, to int) []Entry {
-	var entries []Entry
+	entries := make([]Entry, 0, to-from+1)
 	for _, h := range span(from, to) {
 		entries = append(entries, Entry{Hour: h, State: Empty})
 	}

@@ -86,7 +86,7 @@ func undisturbed(t *testing.T) []string {
 // withoutAttempts leaves out how often an hour has failed: a run that is cut
 // off after it has written that down has counted, too.
 func withoutAttempts(dump []string) []string {
-	var all []string
+	all := make([]string, 0, len(dump))
 	for _, line := range dump {
 		head, tail, found := strings.Cut(line, `"attempts": `)
 		if found {
@@ -186,7 +186,7 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 func stream(h time.Time, at int, strike func()) http.HandlerFunc {
 	const perStep = 200
 	return func(w http.ResponseWriter, _ *http.Request) {
-		var workloads []string
+		workloads := make([]string, 0, 10*perStep)
 		for n := range 10 * perStep {
 			workloads = append(workloads, fmt.Sprintf("shop/pod-%05d/app web 1", n))
 		}

@@ -174,17 +174,17 @@ func largeHours(containers int) http.HandlerFunc {
 		out := bufio.NewWriterSize(w, 1<<16)
 		defer out.Flush() //nolint:errcheck // The reader notices.
 
-		fmt.Fprint(out, `{"code":200,"status":"success","data":[{`)
+		_, _ = fmt.Fprint(out, `{"code":200,"status":"success","data":[{`)
 		for n := range containers {
 			if n > 0 {
-				fmt.Fprint(out, ",")
+				_, _ = fmt.Fprint(out, ",")
 			}
 			name := fmt.Sprintf("namespace-%03d/workload-%05d-5f6c8d9b7-hh4tt/container", n/4%200, n)
-			fmt.Fprintf(out, `%q:{"name":%q,"properties":{"cluster":"one","node":"node-%d","controller":"workload-%05d","controllerKind":"deployment","labels":{%s"x":""}},`+
+			_, _ = fmt.Fprintf(out, `%q:{"name":%q,"properties":{"cluster":"one","node":"node-%d","controller":"workload-%05d","controllerKind":"deployment","labels":{%s"x":""}},`+
 				`"window":{"start":%q,"end":%q},"start":%q,"end":%q,"minutes":60,"cpuCores":0.89693,"cpuCoreRequestAverage":0.5,"cpuCoreUsageAverage":%d.17558,`+
 				`"cpuCoreHours":0.07474,"cpuCost":0.00236,"ramByteUsageAverage":%d.63636,"pvByteHours":%d,"pvs":null,"networkTransferBytes":96697214.59091,"networkReceiveBytes":56406708.63636,"totalCost":0.05691}`,
 				name, name, n%50, n/4, labels.String(), from, to, from, to, n%4, 1000000+n, n%3*1073741824)
 		}
-		fmt.Fprint(out, `}]}`)
+		_, _ = fmt.Fprint(out, `}]}`)
 	}
 }

@@ -43,7 +43,7 @@ func TestOnARealServer(t *testing.T) {
 	w.fail(11)
 
 	status := w.costJob().Status
-	var got []string
+	got := make([]string, 0, len(status.ExecutionHistory))
 	for _, r := range status.ExecutionHistory {
 		got = append(got, r.ExecutionTime.UTC().Format(time.TimeOnly)+" "+string(r.Status))
 	}

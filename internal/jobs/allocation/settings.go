@@ -105,14 +105,14 @@ type reader struct {
 	ignored []string
 }
 
-func (e *reader) refuse(name, format string, args ...any) {
+func (e *reader) refusef(name, format string, args ...any) {
 	e.wrong = append(e.wrong, fmt.Errorf("environment variable %s "+format, append([]any{name}, args...)...))
 }
 
 func (e *reader) required(name string) string {
 	value := e.getenv(name)
 	if value == "" {
-		e.refuse(name, "must be set")
+		e.refusef(name, "must be set")
 	}
 	return value
 }
@@ -127,7 +127,7 @@ func (e *reader) text(name, fallback string) string {
 func (e *reader) choice(name, fallback, other string) string {
 	value := e.text(name, fallback)
 	if value != fallback && value != other {
-		e.refuse(name, "must be %q or %q, not %q", fallback, other, value)
+		e.refusef(name, "must be %q or %q, not %q", fallback, other, value)
 	}
 	return value
 }
@@ -137,7 +137,7 @@ func (e *reader) count(name string, fallback int) int {
 	value := e.text(name, strconv.Itoa(fallback))
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 || n > most {
-		e.refuse(name, "must be a number of hours from 0 to %d, not %q", most, value)
+		e.refusef(name, "must be a number of hours from 0 to %d, not %q", most, value)
 	}
 	return n
 }
@@ -146,7 +146,7 @@ func (e *reader) duration(name string, fallback time.Duration) time.Duration {
 	value := e.text(name, fallback.String())
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
-		e.refuse(name, "must be a duration such as 10m, not %q", value)
+		e.refusef(name, "must be a duration such as 10m, not %q", value)
 	}
 	return d
 }
@@ -169,7 +169,7 @@ func (e *reader) timeout(name string, fallback time.Duration) time.Duration {
 func (e *reader) aggregation(name string) string {
 	list, err := collection.Aggregation(e.text(name, collection.DefaultAggregation))
 	if err != nil {
-		e.refuse(name, "is of no use: %w", err)
+		e.refusef(name, "is of no use: %w", err)
 	}
 	return list
 }
@@ -179,7 +179,7 @@ func (e *reader) aggregation(name string) string {
 func (e *reader) resolution(name string) string {
 	value := e.text(name, defaultResolution)
 	if d, err := time.ParseDuration(value); err != nil || d <= 0 || d > hour.Length {
-		e.refuse(name, "must be a duration of up to an hour such as 1m, not %q", value)
+		e.refusef(name, "must be a duration of up to an hour such as 1m, not %q", value)
 	}
 	return value
 }
@@ -187,6 +187,6 @@ func (e *reader) resolution(name string) string {
 func (e *reader) step(name string) {
 	value := e.text(name, step)
 	if d, err := time.ParseDuration(value); err != nil || d != hour.Length {
-		e.refuse(name, "must be an hour, not %q: hours are the unit of charging", value)
+		e.refusef(name, "must be an hour, not %q: hours are the unit of charging", value)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,17 +131,13 @@ func (w *world) collect(hours ...int) {
 // dump returns everything that is stored, but for when it was written.
 func (w *world) dump() []string {
 	w.t.Helper()
-	var all []string
-	for _, sql := range []string{
-		"SELECT 'row ' || (to_jsonb(a) - 'collected_at')::text FROM provider_allocations AS a ORDER BY 1",
-		"SELECT 'hour ' || (to_jsonb(h) - 'updated_at')::text FROM allocation_hours AS h ORDER BY 1",
-		"SELECT 'day ' || to_jsonb(d)::text FROM allocation_days AS d ORDER BY 1",
-		"SELECT 'book ' || (to_jsonb(b) - 'first_seen_at')::text FROM pricebooks AS b ORDER BY 1",
-		"SELECT 'summary ' || to_jsonb(s)::text FROM mv_provider_allocations_summary AS s ORDER BY 1",
-	} {
-		all = append(all, w.list(sql)...)
-	}
-	return all
+	return slices.Concat(
+		w.list("SELECT 'row ' || (to_jsonb(a) - 'collected_at')::text FROM provider_allocations AS a ORDER BY 1"),
+		w.list("SELECT 'hour ' || (to_jsonb(h) - 'updated_at')::text FROM allocation_hours AS h ORDER BY 1"),
+		w.list("SELECT 'day ' || to_jsonb(d)::text FROM allocation_days AS d ORDER BY 1"),
+		w.list("SELECT 'book ' || (to_jsonb(b) - 'first_seen_at')::text FROM pricebooks AS b ORDER BY 1"),
+		w.list("SELECT 'summary ' || to_jsonb(s)::text FROM mv_provider_allocations_summary AS s ORDER BY 1"),
+	)
 }
 
 // quiet is for tests of so many runs that nobody would read their logs.
@@ -184,7 +181,7 @@ func (w *world) events() []string {
 	if err := w.kube.List(w.t.Context(), list); err != nil {
 		w.t.Fatal(err)
 	}
-	var all []string
+	all := make([]string, 0, len(list.Items))
 	for _, e := range list.Items {
 		all = append(all, e.Reason+": "+e.Message)
 	}
@@ -255,7 +252,7 @@ func (o *openCost) answer(n int, how func(http.ResponseWriter, *http.Request)) {
 func (o *openCost) takeAsked() []int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var hours []int
+	hours := make([]int, 0, len(o.asked))
 	for _, h := range o.asked {
 		hours = append(hours, int(h.Sub(at(0))/time.Hour))
 	}
@@ -281,7 +278,7 @@ func items(h time.Time, workloads ...string) http.HandlerFunc {
 }
 
 func document(h time.Time, workloads ...string) string {
-	var all []string
+	all := make([]string, 0, len(workloads))
 	for _, workload := range workloads {
 		part := strings.Fields(workload)
 		all = append(all, fmt.Sprintf(`%q:{"name":%q,"properties":{"controller":%q,"controllerKind":"deployment"},"window":{"start":%q,"end":%q},`+
