@@ -2,14 +2,15 @@ package gate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
 // What a Subscription is called when it is somebody's target.
 const (
-	subscriptionAPIVersion = "finops.stakater.com/v1alpha1"
-	subscriptionKind       = "Subscription"
+	subscriptionGroup = "finops.stakater.com"
+	subscriptionKind  = "Subscription"
 )
 
 // SelfParent objects to a Subscription that names itself as its parent. It is
@@ -21,11 +22,15 @@ func SelfParent(self ref.Key, parent *ref.Key) Verdict {
 	return Verdict{CircularDependencyDetected, fmt.Sprintf("subscription %s names itself as its parent", self)}
 }
 
-// SelfTarget objects to a Subscription that names itself as its target. It is
+// SelfTarget objects to a Subscription that names itself as its target, in
+// whatever version of the API: versions are spellings of one object. It is
 // asked at admission and again by the target gate.
 func SelfTarget(self ref.Key, target *Target) Verdict {
-	own := Target{APIVersion: subscriptionAPIVersion, Kind: subscriptionKind, Namespace: self.Namespace, Name: self.Name}
-	if target == nil || *target != own {
+	if target == nil {
+		return Verdict{}
+	}
+	group, _, versioned := strings.Cut(target.APIVersion, "/")
+	if !versioned || group != subscriptionGroup || target.Kind != subscriptionKind || target.Namespace != self.Namespace || target.Name != self.Name {
 		return Verdict{}
 	}
 	return Verdict{TargetIsSelfReference, fmt.Sprintf("subscription %s names itself as its target", self)}

@@ -163,6 +163,35 @@ func TestAcyclicAgainstReachability(t *testing.T) {
 	}
 }
 
+// TestAcyclicDeep walks a chain that is longer than anybody meant, with a loop at
+// its end: admission waits for the answer, and a path must not be held once for
+// each of its members.
+func TestAcyclicDeep(t *testing.T) {
+	const length = 20_000
+	chain := map[ref.Key]Offering{}
+	for i := range length {
+		o := offering(fmt.Sprint(i), fmt.Sprint(i+1), fmt.Sprint(length+i)) // The second is missing.
+		chain[o.Key] = o
+	}
+	find := func(k ref.Key) (*Offering, error) {
+		o, ok := chain[k]
+		if !ok {
+			return nil, nil
+		}
+		return &o, nil
+	}
+
+	if v, err := Acyclic(offering("new", "0"), find); err != nil || !v.Passes() {
+		t.Errorf("Acyclic(...) of a chain: got %.80v, %v, want no objection", v, err)
+	}
+	last := offering(fmt.Sprint(length), fmt.Sprint(length-1))
+	chain[last.Key] = last
+	v, err := Acyclic(offering("new", "0"), find)
+	if err != nil || v.Reason != CircularDependencyDetected {
+		t.Errorf("Acyclic(...) of a chain with a loop: got %.80v, %v, want %s", v, err, CircularDependencyDetected)
+	}
+}
+
 func reachesACycle(graph []Offering) bool {
 	reach := map[ref.Key]map[ref.Key]bool{}
 	for _, o := range graph {

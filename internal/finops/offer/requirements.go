@@ -2,7 +2,6 @@ package offer
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
@@ -48,34 +47,47 @@ type Lookup func(ref.Key) (*Offering, error)
 // walk is depth first, in the order of the lists. What does not exist cannot
 // close a cycle. It is asked at admission and on every look.
 func Acyclic(o Offering, lookup Lookup) (Verdict, error) {
-	path, err := cycle(o, []ref.Key{o.Key}, map[ref.Key]bool{}, lookup)
+	w := walk{lookup: lookup, at: map[ref.Key]bool{}, explored: map[ref.Key]bool{}}
+	path, err := w.cycle(o)
 	if err != nil || path == nil {
 		return Verdict{}, err
 	}
 	return Verdict{CircularDependencyDetected, "circular dependency: " + ref.Path(path)}, nil
 }
 
-func cycle(o Offering, path []ref.Key, explored map[ref.Key]bool, lookup Lookup) ([]ref.Key, error) {
+// A walk is where a search for a cycle has come to.
+type walk struct {
+	lookup   Lookup
+	path     []ref.Key
+	at       map[ref.Key]bool // What is on the path.
+	explored map[ref.Key]bool // What leads to no cycle.
+}
+
+// cycle returns the path from the first Offering of the walk to the first one
+// that is met again, or nil.
+func (w *walk) cycle(o Offering) ([]ref.Key, error) {
+	w.path, w.at[o.Key] = append(w.path, o.Key), true
 	for _, r := range o.Requires {
-		if slices.Contains(path, r) {
-			return append(path, r), nil
+		if w.at[r] {
+			return append(w.path, r), nil
 		}
-		if explored[r] {
+		if w.explored[r] {
 			continue
 		}
-		next, err := lookup(r)
+		next, err := w.lookup(r)
 		if err != nil {
 			return nil, fmt.Errorf("cannot look up required offering %s: %w", r, err)
 		}
 		if next == nil {
 			continue
 		}
-		found, err := cycle(*next, append(slices.Clone(path), r), explored, lookup)
+		found, err := w.cycle(*next)
 		if err != nil || found != nil {
 			return found, err
 		}
-		explored[r] = true
+		w.explored[r] = true
 	}
+	w.path, w.at[o.Key] = w.path[:len(w.path)-1], false
 	return nil, nil
 }
 

@@ -4,6 +4,7 @@ package ref
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -26,11 +27,27 @@ func Compare(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// Path writes a walk from reference to reference: "a/x -> b/y -> a/x".
+// pathHead and pathTail are how much of a long walk is written.
+const (
+	pathHead = 12
+	pathTail = 4
+)
+
+// Path writes a walk from reference to reference: "a/x -> b/y -> a/x". Of a
+// long one it writes how it begins and ends, because messages have a limit.
 func Path(keys []Key) string {
+	const arrow = " -> "
+	skipped := len(keys) - pathHead - pathTail
+	if skipped < 2 {
+		return join(keys, arrow)
+	}
+	return join(keys[:pathHead], arrow) + fmt.Sprintf("%s(%d more)%s", arrow, skipped, arrow) + join(keys[len(keys)-pathTail:], arrow)
+}
+
+func join(keys []Key, between string) string {
 	names := make([]string, 0, len(keys))
 	for _, k := range keys {
 		names = append(names, k.String())
 	}
-	return strings.Join(names, " -> ")
+	return strings.Join(names, between)
 }

@@ -2,6 +2,7 @@ package ref
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,16 @@ func TestPath(t *testing.T) {
 			keys:   []Key{{"a", "x"}, {"b", "y"}, {"a", "x"}},
 			want:   "a/x -> b/y -> a/x",
 		},
+		"LongestWhole": {
+			reason: "To leave out a single one would make nothing shorter.",
+			keys:   walk(17),
+			want:   "n/0 -> n/1 -> n/2 -> n/3 -> n/4 -> n/5 -> n/6 -> n/7 -> n/8 -> n/9 -> n/10 -> n/11 -> n/12 -> n/13 -> n/14 -> n/15 -> n/16",
+		},
+		"Long": {
+			reason: "Messages have a limit: of a long walk the beginning and the end are written.",
+			keys:   walk(10_000),
+			want:   "n/0 -> n/1 -> n/2 -> n/3 -> n/4 -> n/5 -> n/6 -> n/7 -> n/8 -> n/9 -> n/10 -> n/11 -> (9984 more) -> n/9996 -> n/9997 -> n/9998 -> n/9999",
+		},
 	}
 
 	for name, tc := range cases {
@@ -30,6 +41,14 @@ func TestPath(t *testing.T) {
 			}
 		})
 	}
+}
+
+func walk(length int) []Key {
+	keys := make([]Key, 0, length)
+	for i := range length {
+		keys = append(keys, Key{"n", strconv.Itoa(i)})
+	}
+	return keys
 }
 
 func TestCompare(t *testing.T) {
