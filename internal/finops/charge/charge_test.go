@@ -45,7 +45,7 @@ func runSettled(hour, settledBefore string) Run {
 	return Run{Hour: at(hour), SettledBefore: at(settledBefore)}
 }
 
-func absolute(micros int64) money.Margin { return money.Margin{AbsoluteMicros: &micros} }
+func absolute(micros int64) money.Margin { return money.Margin{AbsoluteMicros: &micros} } //nolint:unparam // The tables say how much.
 
 func factor(milli int64) money.Margin { return money.Margin{FactorMilli: &milli} }
 

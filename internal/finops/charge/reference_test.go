@@ -23,7 +23,7 @@ func billOf(t *testing.T, s reference.Subscription) Bill {
 	if s.Fee != nil {
 		f = fee(tick.Alignment(s.Fee.Alignment), s.Fee.Period, money.Micros(s.Fee.Price))
 	}
-	var meters []Meter
+	meters := make([]Meter, 0, len(s.Meters))
 	for _, m := range s.Meters {
 		meters = append(meters, Meter{pricing.Meter(m.Name), money.Margin{AbsoluteMicros: m.Absolute, FactorMilli: m.Factor}})
 	}
@@ -40,10 +40,10 @@ func billOf(t *testing.T, s reference.Subscription) Bill {
 
 // measured adds rows up as the database does: by book, and for rows that are
 // billable in part by their length.
-func measured(s reference.Subscription, hour time.Time, rows []reference.Allocation, ids map[*reference.Book]int64) []Usage {
+func measured(s reference.Subscription, rows []reference.Allocation, ids map[*reference.Book]int64) []Usage {
 	type key struct{ book, share int64 }
 	sums := map[key]*Usage{}
-	var sources []Source
+	sources := make([]Source, 0, len(s.Sources))
 	for _, src := range s.Sources {
 		sources = append(sources, Source(src))
 	}
@@ -113,7 +113,7 @@ func TestAgreesWithReference(t *testing.T) {
 
 		bill.Windows(now, time.Time{}).Each(func(window time.Time) bool {
 			rows := reference.RandomRows(r, window, refBooks, r.IntN(4))
-			got, err := bill.Closed(now, window, measured(sub, window, rows, ids), books, "")
+			got, err := bill.Closed(now, window, measured(sub, rows, ids), books, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestWholeLifeIsCharged(t *testing.T) {
 		})
 		keep(bill.CloseOut(now, ""))
 
-		var amounts []money.Micros
+		amounts := make([]money.Micros, 0, len(final))
 		for _, amount := range final {
 			amounts = append(amounts, amount)
 		}

@@ -24,12 +24,11 @@ const (
 	kindJob     = "Job"
 )
 
-// pseudoNamespaces are what OpenCost calls cost that no workload caused. They
-// are nobody's unless somebody names them (BETTER-CJ-9).
-var pseudoNamespaces = map[string]bool{"__idle__": true, "__unmounted__": true, "__unallocated__": true}
-
-// PseudoNamespaces lists the namespaces that only a source naming them selects.
-func PseudoNamespaces() []string { return []string{"__idle__", "__unallocated__", "__unmounted__"} }
+// pseudo reports whether a namespace is one of those in which OpenCost puts cost
+// that no workload caused. It is nobody's unless somebody names it (BETTER-CJ-9).
+func pseudo(namespace string) bool {
+	return namespace == "__idle__" || namespace == "__unmounted__" || namespace == "__unallocated__"
+}
 
 // Ignored reports whether a source selects nothing because it says nothing: one
 // without any field, or of kind Pod alone, which adds no filter and would select
@@ -43,7 +42,7 @@ func (s Source) Selects(w Workload) bool {
 	switch {
 	case s.Ignored():
 		return false
-	case s.Namespace == "" && pseudoNamespaces[w.Namespace]:
+	case s.Namespace == "" && pseudo(w.Namespace):
 		return false
 	case s.Namespace != "" && s.Namespace != w.Namespace:
 		return false

@@ -11,7 +11,8 @@ import (
 func TestSelects(t *testing.T) {
 	api := Workload{Namespace: "prod", Controller: "api", ControllerKind: "deployment", Pod: "api-7c9-x"}
 	backup := Workload{Namespace: "prod", Controller: "backup-29584140", ControllerKind: "job", Pod: "backup-29584140-q"}
-	idle := Workload{Namespace: "__idle__", Controller: "api", ControllerKind: "deployment"}
+	const idleCost = "__idle__"
+	idle := Workload{Namespace: idleCost, Controller: "api", ControllerKind: "deployment"}
 
 	cases := map[string]struct {
 		reason   string
@@ -38,7 +39,7 @@ func TestSelects(t *testing.T) {
 		"JobIsNoCronJob":        {reason: "A Job is selected by its whole name.", source: Source{Kind: "Job", Name: "backup"}, workload: backup},
 		"CronJobWithoutName":    {reason: "Which Jobs a CronJob made nobody can tell without its name.", source: Source{Kind: "CronJob", Namespace: "prod"}, workload: backup},
 		"IdleByName":            {reason: "Nobody's cost is selected by no name or kind (BETTER-CJ-9).", source: Source{Name: "api"}, workload: idle},
-		"IdleByNamespace":       {reason: "Only by its namespace.", source: Source{Namespace: "__idle__"}, workload: idle, want: true},
+		"IdleByNamespace":       {reason: "Only by its namespace.", source: Source{Namespace: idleCost}, workload: idle, want: true},
 		"NoPattern":             {reason: "Names are no patterns.", source: Source{Name: "a%"}, workload: api},
 	}
 	for name, tc := range cases {

@@ -130,7 +130,7 @@ func TestWindows(t *testing.T) {
 				got.hours = append(got.hours, start.Format("15")+mark)
 				return true
 			})
-			if through, any := tc.bill.FinalThrough(tc.run, windows); any {
+			if through, some := tc.bill.FinalThrough(tc.run, windows); some {
 				got.through = through.Format(time.RFC3339)
 			}
 			if windows.Count() != len(got.hours) {

@@ -107,7 +107,7 @@ func TestBoundaries(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			fee := terms(t, tc.alignment, tc.period, 1).Over(Life{ActivatedAt: at(t, tc.activated)})
-			var got []string
+			got := make([]string, 0, len(tc.want))
 			for n := range tc.want {
 				b := fee.Boundary(int64(n) + 1)
 				got = append(got, b.Format(time.RFC3339))

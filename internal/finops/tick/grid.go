@@ -42,9 +42,9 @@ func (g grid) first() int64 {
 		return (floorDiv(g.activated, secondsPerDay) + 1) * secondsPerDay
 	case MonthBoundary:
 		return g.boundary(1)
-	default:
-		return g.activated + g.period.seconds
+	case ActivatedAt:
 	}
+	return g.activated + g.period.seconds
 }
 
 // snap is the first boundary at or after t.

@@ -256,7 +256,7 @@ func (d *desk) charged(p pass) iter.Seq[postgres.ChargedWindow] {
 				continue
 			}
 			w := postgres.ChargedWindow{SubscriptionUID: s.uid, First: s.windows.First}
-			if through, any := s.bill.FinalThrough(d.pinned, p.windows(s)); any {
+			if through, some := s.bill.FinalThrough(d.pinned, p.windows(s)); some {
 				w.FinalizedThrough = through
 			}
 			if !yield(w) {

@@ -52,7 +52,7 @@ func TestLockTaken(t *testing.T) {
 
 	key := postgres.LockKey{Work: "charge-collection", Scope: s.cluster}
 	s.must(postgres.WithLock(t.Context(), s.db.Pool, key, time.Minute, func(context.Context) error {
-		return s.run("2026-04-01T10:00:00Z")
+		return s.run("2026-04-01T10:00:00Z") //nolint:contextcheck // A stage runs under its test's context.
 	}))
 	if rows := s.charges(); len(rows) != 0 || !strings.Contains(s.log.String(), "leaving the work to it") {
 		t.Errorf("A run that finds another one at work does nothing and says so, got rows %v", rows)
@@ -124,7 +124,7 @@ func (s *stage) costJob(name string) *v1alpha1.CostJob {
 // history are the records of a CostJob, newest first.
 func (s *stage) history(name string) []string {
 	s.Helper()
-	var lines []string
+	lines := make([]string, 0, v1alpha1.MaxExecutionHistory)
 	for _, r := range s.costJob(name).Status.ExecutionHistory {
 		lines = append(lines, fmt.Sprintf("%s %s %s", r.ExecutionTime.UTC().Format("15:04:05"), r.Status, r.Error))
 	}

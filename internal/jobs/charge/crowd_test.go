@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -83,7 +82,7 @@ func member(n int, offering string, activated time.Time, sources ...v1alpha1.Usa
 			OfferingRef:  v1alpha1.ObjectReference{Namespace: "catalogue", Name: offering},
 			UsageSources: sources,
 		},
-		Status: v1alpha1.SubscriptionStatus{ActivatedAt: ptr.To(metav1.NewTime(activated))},
+		Status: v1alpha1.SubscriptionStatus{ActivatedAt: new(metav1.NewTime(activated))},
 	}
 }
 
@@ -215,7 +214,7 @@ func TestAgreesWithReference(t *testing.T) {
 	c.make = func(n int) v1alpha1.Subscription {
 		sub := member(n, fmt.Sprintf("offering-%d", n), members[n].Activated)
 		if !members[n].Deactivated.IsZero() {
-			sub.Status.DeactivatedAt = ptr.To(metav1.NewTime(members[n].Deactivated))
+			sub.Status.DeactivatedAt = new(metav1.NewTime(members[n].Deactivated))
 		}
 		for _, src := range members[n].Sources {
 			sub.Spec.UsageSources = append(sub.Spec.UsageSources, v1alpha1.UsageSource{ResourceType: src.Kind, Name: src.Name, Namespace: src.Namespace})

@@ -75,7 +75,7 @@ func TestFailedBatch(t *testing.T) {
 // cannot be read (60.8), and says so.
 func TestSumsUnavailable(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	book := s.tariff("EUR", 20000)
 	s.offering("both", withMeters(fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000), v1alpha1.MeterCPUHour))
 	s.subscription("sub", "both", "2026-04-01T09:00:00Z", v1alpha1.UsageSource{Namespace: "app"})

@@ -111,7 +111,7 @@ func (s *stage) outcome() []string {
 func faultyStage(t *testing.T, db pgtest.DB, cluster string) *stage {
 	t.Helper()
 	s := newStageOn(t, db, cluster)
-	s.activeBook("EUR")
+	s.activeBook()
 	book := s.tariff("EUR", 20000)
 	s.collector("allocations", v1alpha1.CostJobTypeResourceCostCollection)
 	s.offering("both", withMeters(fee(v1alpha1.TickAlignmentHourBoundary, "1", 40000000), v1alpha1.MeterCPUHour))

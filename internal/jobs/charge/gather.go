@@ -29,14 +29,14 @@ type world struct {
 	collecting bool
 }
 
-// gather reads the objects. A read that fails fails the run: what could not be
-// looked at is not missing.
+// gather reads the objects. One that cannot be read ends the run: what could not
+// be looked at is not missing.
 func (r *run) gather(ctx context.Context) (world, error) {
 	w := world{offerings: map[ref.Key]*v1alpha1.Offering{}}
 
-	err := r.pages(ctx, &v1alpha1.SubscriptionList{}, func(list client.ObjectList) {
-		for i := range list.(*v1alpha1.SubscriptionList).Items {
-			s := newSubject(&list.(*v1alpha1.SubscriptionList).Items[i])
+	err := pages(ctx, r, func(list *v1alpha1.SubscriptionList) {
+		for i := range list.Items {
+			s := newSubject(&list.Items[i])
 			if s.billed() || s.deleting {
 				w.subjects = append(w.subjects, s)
 			}
@@ -47,9 +47,9 @@ func (r *run) gather(ctx context.Context) (world, error) {
 	}
 	slices.SortFunc(w.subjects, func(a, b *subject) int { return strings.Compare(a.uid, b.uid) })
 
-	err = r.pages(ctx, &v1alpha1.OfferingList{}, func(list client.ObjectList) {
-		for i := range list.(*v1alpha1.OfferingList).Items {
-			o := &list.(*v1alpha1.OfferingList).Items[i]
+	err = pages(ctx, r, func(list *v1alpha1.OfferingList) {
+		for i := range list.Items {
+			o := &list.Items[i]
 			o.ManagedFields = nil
 			w.offerings[ref.Key{Namespace: o.Namespace, Name: o.Name}] = o
 		}
@@ -59,8 +59,8 @@ func (r *run) gather(ctx context.Context) (world, error) {
 	}
 
 	var active []string
-	err = r.pages(ctx, &v1alpha1.PriceBookList{}, func(list client.ObjectList) {
-		for _, b := range list.(*v1alpha1.PriceBookList).Items {
+	err = pages(ctx, r, func(list *v1alpha1.PriceBookList) {
+		for _, b := range list.Items {
 			if b.Status.Active {
 				active = append(active, b.Spec.Currency)
 			}
@@ -73,8 +73,8 @@ func (r *run) gather(ctx context.Context) (world, error) {
 		w.feeCurrency = active[0]
 	}
 
-	err = r.pages(ctx, &v1alpha1.CostJobList{}, func(list client.ObjectList) {
-		for _, j := range list.(*v1alpha1.CostJobList).Items {
+	err = pages(ctx, r, func(list *v1alpha1.CostJobList) {
+		for _, j := range list.Items {
 			w.collecting = w.collecting || j.Spec.Type == v1alpha1.CostJobTypeResourceCostCollection
 		}
 	})
@@ -85,12 +85,12 @@ func (r *run) gather(ctx context.Context) (world, error) {
 }
 
 // pages lists a kind in all namespaces and hands out one page at a time.
-func (r *run) pages(ctx context.Context, list client.ObjectList, each func(client.ObjectList)) error {
+func pages[T any, L interface {
+	*T
+	client.ObjectList
+}](ctx context.Context, r *run, each func(L)) error {
 	for token := ""; ; {
-		page, ok := list.DeepCopyObject().(client.ObjectList)
-		if !ok {
-			return fmt.Errorf("cannot copy a %T", list)
-		}
+		page := L(new(T))
 		if err := r.list(ctx, page, token); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -44,24 +45,25 @@ func collect(dsn string) error {
 	}
 	settings := crowdSettings(dsn)
 	settings.Hint.Scheduled = os.Getenv(hourVariable)
-	began := time.Now()
+	machine := clock.RealClock{}
+	began := machine.Now()
 	err = charge.Run(context.Background(), settings, charge.Dependencies{
 		Client: crowdOf(size).client(), Clock: clocktesting.NewFakePassiveClock(at(settings.Hint.Scheduled)), Log: logr.Discard(),
 	})
 	if err != nil {
 		return err
 	}
-	took := time.Since(began)
+	took := machine.Since(began)
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
 	}
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, "VmHWM:") {
-			fmt.Printf("%s %d\n", strings.Fields(line)[1], took.Milliseconds())
+			_, err = fmt.Fprintf(os.Stdout, "%s %d\n", strings.Fields(line)[1], took.Milliseconds())
 		}
 	}
-	return nil
+	return err
 }
 
 // collectApart runs the collector as a process and returns its peak memory in

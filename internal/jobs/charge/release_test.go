@@ -15,7 +15,7 @@ import (
 // specification, 50.9: the same with usage and the boundary at 13:00.
 func TestMeteredWaitsForMeasurements(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	book := s.tariff("EUR", 20000)
 	s.collector("allocations", v1alpha1.CostJobTypeResourceCostCollection)
 	s.offering("both", withMeters(fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000), v1alpha1.MeterCPUHour))
@@ -79,7 +79,7 @@ func TestVanishedUsage(t *testing.T) {
 // (OPEN-CJ-23), with every hour behind it final.
 func TestCloseOut(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	s.offering("monthly", fee(v1alpha1.TickAlignmentMonthBoundary, "1", 500000000))
 	s.subscription("sub", "monthly", "2026-04-15T12:00:00Z")
 	s.mustRun("2026-04-15T13:00:00Z")

@@ -12,7 +12,7 @@ import (
 // included.
 func TestWorkedRun(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	s.offering("hourly", fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000))
 	s.subscription("sub", "hourly", "2026-04-01T09:00:00Z")
 

@@ -18,6 +18,9 @@ import (
 // cronJobSuffix is what the name of a CostJob's CronJob ends in (50.2).
 const cronJobSuffix = "-cronjob"
 
+// application is how a run shows among the sessions of the database.
+const application = "provider-finops charges"
+
 // Settings are what a run is told by its pod.
 type Settings struct {
 	Database  postgres.Config
@@ -57,7 +60,7 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 			DSN:          v.required("POSTGRES_CONNECTION_STRING"),
 			Schema:       getenv("FINOPS_DB_SCHEMA"),
 			MigrationDir: getenv("FINOPS_MIGRATION_DIR"),
-			Application:  "provider-finops charges",
+			Application:  application,
 		},
 		ClusterID:   v.text("CLUSTER_ID", "default"),
 		CostJob:     types.NamespacedName{Namespace: getenv("COSTJOB_NAMESPACE"), Name: getenv("COSTJOB_NAME")},

@@ -19,7 +19,7 @@ import (
 func TestFromEnvironment(t *testing.T) {
 	defaults := func(change func(*Settings)) Settings {
 		s := Settings{
-			Database:                   postgres.Config{DSN: "postgres://db", Application: "provider-finops charges"},
+			Database:                   postgres.Config{DSN: "postgres://db", Application: application},
 			ClusterID:                  "default",
 			Aggregation:                "namespace,pod,container",
 			Limits:                     collection.Limits{LookbackHours: 2, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
@@ -52,7 +52,7 @@ func TestFromEnvironment(t *testing.T) {
 				"DATABASE_INIT_TIMEOUT": "3m", "K8S_OPERATION_TIMEOUT": "4s", "STATUS_UPDATE_TIMEOUT": "5s",
 			},
 			want: Settings{
-				Database:                   postgres.Config{DSN: "postgres://db", Schema: "finops", MigrationDir: "/m", Application: "provider-finops charges"},
+				Database:                   postgres.Config{DSN: "postgres://db", Schema: "finops", MigrationDir: "/m", Application: application},
 				ClusterID:                  "east",
 				CostJob:                    types.NamespacedName{Namespace: "finops", Name: "charges"},
 				Hint:                       hour.Hint{Scheduled: "2026-04-01T13:00:00Z", Job: "charges-cronjob-29584140", CronJob: "charges-cronjob"},
@@ -117,6 +117,7 @@ func TestFromEnvironment(t *testing.T) {
 }
 
 func TestCurrency(t *testing.T) {
+	const mixed = ", currency=mixed"
 	type source struct {
 		first, last string
 		some        bool
@@ -129,12 +130,12 @@ func TestCurrency(t *testing.T) {
 		"NoRows":      {reason: "Without rows there is nothing to say."},
 		"One":         {reason: "All rows share one.", sources: []source{{"EUR", "EUR", false}, {"EUR", "EUR", false}}, want: ", currency=EUR"},
 		"NoneAtAll":   {reason: "Rows without a currency have none to name.", sources: []source{{"", "", true}}},
-		"TwoInOne":    {reason: "A book was changed.", sources: []source{{"EUR", "USD", false}}, want: ", currency=mixed"},
-		"TwoSources":  {reason: "The fee is in one, usage in another.", sources: []source{{"EUR", "EUR", false}, {"USD", "USD", false}}, want: ", currency=mixed"},
-		"SomeWithout": {reason: "Some rows have none.", sources: []source{{"EUR", "EUR", true}}, want: ", currency=mixed"},
-		"NoneThenOne": {reason: "The fee has none, usage has.", sources: []source{{"", "", true}, {"EUR", "EUR", false}}, want: ", currency=mixed"},
-		"OneThenNone": {reason: "And the other way round.", sources: []source{{"EUR", "EUR", false}, {"", "", true}}, want: ", currency=mixed"},
-		"MixedStays":  {reason: "What is mixed once stays so.", sources: []source{{"EUR", "USD", false}, {"USD", "USD", false}}, want: ", currency=mixed"},
+		"TwoInOne":    {reason: "A book was changed.", sources: []source{{"EUR", "USD", false}}, want: mixed},
+		"TwoSources":  {reason: "The fee is in one, usage in another.", sources: []source{{"EUR", "EUR", false}, {"USD", "USD", false}}, want: mixed},
+		"SomeWithout": {reason: "Some rows have none.", sources: []source{{"EUR", "EUR", true}}, want: mixed},
+		"NoneThenOne": {reason: "The fee has none, usage has.", sources: []source{{"", "", true}, {"EUR", "EUR", false}}, want: mixed},
+		"OneThenNone": {reason: "And the other way round.", sources: []source{{"EUR", "EUR", false}, {"", "", true}}, want: mixed},
+		"MixedStays":  {reason: "What is mixed once stays so.", sources: []source{{"EUR", "USD", false}, {"USD", "USD", false}}, want: mixed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

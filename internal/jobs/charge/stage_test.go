@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -191,7 +190,7 @@ func (s *stage) subscription(name, offering, activated string, sources ...v1alph
 	}
 	s.must(s.api.Create(s.Context(), sub))
 	if activated != "" {
-		sub.Status.ActivatedAt = ptr.To(metav1.NewTime(at(activated)))
+		sub.Status.ActivatedAt = new(metav1.NewTime(at(activated)))
 		sub.Report(v1alpha1.Ready(v1alpha1.ReasonActivationSucceeded, ""), v1alpha1.Active(v1alpha1.ReasonActivationSucceeded, ""))
 		s.must(s.api.Status().Update(s.Context(), sub))
 	}
@@ -202,7 +201,7 @@ func (s *stage) subscription(name, offering, activated string, sources ...v1alph
 func (s *stage) end(name, deactivated string) {
 	s.Helper()
 	sub := s.get(name)
-	sub.Status.DeactivatedAt = ptr.To(metav1.NewTime(at(deactivated)))
+	sub.Status.DeactivatedAt = new(metav1.NewTime(at(deactivated)))
 	sub.Report(v1alpha1.Inactive(v1alpha1.ReasonMarkedForDeletion, ""))
 	s.must(s.api.Status().Update(s.Context(), sub, client.FieldOwner("finops-controller")))
 }
@@ -238,12 +237,12 @@ func (s *stage) collector(name string, kind v1alpha1.CostJobType) {
 	}))
 }
 
-// activeBook creates the price book that the fee takes its currency from.
-func (s *stage) activeBook(currency string) {
+// activeBook creates the price book that the fee takes its currency from, EUR.
+func (s *stage) activeBook() {
 	s.Helper()
 	b := &v1alpha1.PriceBook{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "tariff"},
-		Spec:       v1alpha1.PriceBookSpec{Currency: currency, ValuationMode: v1alpha1.ValuationModeCurrency},
+		Spec:       v1alpha1.PriceBookSpec{Currency: "EUR", ValuationMode: v1alpha1.ValuationModeCurrency},
 	}
 	s.must(s.api.Create(s.Context(), b))
 	b.Status.Active = true
@@ -338,7 +337,7 @@ func (s *stage) events() []string {
 	s.Helper()
 	var list corev1.EventList
 	s.must(s.api.List(s.Context(), &list, client.InNamespace(s.namespace)))
-	var reasons []string
+	reasons := make([]string, 0, len(list.Items))
 	for _, e := range list.Items {
 		reasons = append(reasons, e.InvolvedObject.Name+" "+e.Reason)
 	}

@@ -26,7 +26,7 @@ var sameInstant = cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) 
 // what else is published.
 func TestPublishedCosts(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	book := s.tariff("EUR", 20000)
 	s.offering("hourly", fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000))
 	s.offering("usage", withMeters(v1alpha1.OfferingSpec{}, v1alpha1.MeterCPUHour))
@@ -124,7 +124,7 @@ func ownedBy(t *testing.T, sub *v1alpha1.Subscription, manager string) string {
 // touched, and nothing is sent to the API server.
 func TestSecondRunWritesNothing(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	book := s.tariff("EUR", 20000)
 	s.offering("both", withMeters(fee(v1alpha1.TickAlignmentHourBoundary, "1", 40000000), v1alpha1.MeterCPUHour))
 	s.subscription("metered", "both", "2026-04-01T09:20:00Z", v1alpha1.UsageSource{Namespace: "app"})
@@ -153,7 +153,7 @@ func TestSecondRunWritesNothing(t *testing.T) {
 // TestCurrencies holds BETTER-BILL-2 for what is in more than one.
 func TestCurrencies(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	book := s.tariff("USD", 20000)
 	s.offering("both", withMeters(fee(v1alpha1.TickAlignmentHourBoundary, "1", 40000000), v1alpha1.MeterCPUHour))
 	s.subscription("metered", "both", "2026-04-01T10:20:00Z", v1alpha1.UsageSource{Namespace: "app"})

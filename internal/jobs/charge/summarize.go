@@ -52,11 +52,15 @@ func (c currency) with(first, last string, some bool) currency {
 	return sum
 }
 
+// mixedCurrency is said of rows in more than one currency, or of which some have
+// none.
+const mixedCurrency = "mixed"
+
 // String is the end of the CostsResolved message (BETTER-BILL-2).
 func (c currency) String() string {
 	switch {
 	case c.mixed:
-		return ", currency=mixed"
+		return ", currency=" + mixedCurrency
 	case c.code != "":
 		return ", currency=" + c.code
 	}

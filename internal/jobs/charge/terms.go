@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
@@ -247,9 +246,9 @@ func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded
 
 	var versions []postgres.Subscription
 	var failed error
-	err := r.pages(ctx, &v1alpha1.SubscriptionList{}, func(list client.ObjectList) {
-		for i := range list.(*v1alpha1.SubscriptionList).Items {
-			o := &list.(*v1alpha1.SubscriptionList).Items[i]
+	err := pages(ctx, r, func(list *v1alpha1.SubscriptionList) {
+		for i := range list.Items {
+			o := &list.Items[i]
 			if missing[string(o.UID)] == nil {
 				continue
 			}

@@ -17,7 +17,7 @@ import (
 // (BETTER-SUB-5), minPeriods included (OPEN-CJ-24).
 func TestOfferingGone(t *testing.T) {
 	s := newStage(t)
-	s.activeBook("EUR")
+	s.activeBook()
 	terms := fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000)
 	periods := int32(3)
 	terms.Pricing.SubscriptionFee.MinPeriods = &periods

@@ -11,7 +11,7 @@ var Meters = []string{"cpuHour", "gpuHour", "ramGbHour", "pvGbHour", "networkGb"
 
 var (
 	kinds      = []string{"deployment", "statefulset", "daemonset", "job", "cronjob", "replicaset", "Deployment", ""}
-	wanted     = []string{"", "", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod"}
+	wanted     = []string{"", "", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", pod}
 	namespaces = []string{"red", "green", "blue", "__idle__", "__unmounted__", "__unallocated__"}
 	names      = []string{"api", "pg", "sync", "sync-1", "sync-29584140", "sync-29584140-1", "sync-", "-7", "api-x", "%", "a_i", ""}
 )
@@ -69,15 +69,15 @@ func RandomSubscription(r *rand.Rand, around time.Time, hours int) Subscription 
 	}
 	if r.IntN(5) != 0 {
 		s.Fee = &Fee{Price: 1 + r.Int64N(1_000_000_000)}
-		s.Fee.Alignment = pick(r, []string{"ActivatedAt", "HourBoundary", "DayBoundary", "MonthBoundary"})
+		s.Fee.Alignment = pick(r, []string{activatedAt, hourBoundary, dayBoundary, monthBoundary})
 		switch s.Fee.Alignment {
-		case "ActivatedAt":
+		case activatedAt:
 			s.Fee.Period = fmt.Sprintf("%d%s", 1+r.IntN(90), pick(r, []string{"h", "m"}))
-		case "HourBoundary":
+		case hourBoundary:
 			s.Fee.Period = fmt.Sprintf("%d%s", 1+r.IntN(30), pick(r, []string{"", "h"}))
-		case "DayBoundary":
+		case dayBoundary:
 			s.Fee.Period = fmt.Sprintf("%d%s", 1+r.IntN(10), pick(r, []string{"", "d"}))
-		case "MonthBoundary":
+		case monthBoundary:
 			s.Fee.Period = fmt.Sprintf("%d%s", 1+r.IntN(13), pick(r, []string{"", "mo"}))
 		}
 	}

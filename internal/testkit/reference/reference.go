@@ -13,6 +13,16 @@ import (
 	"time"
 )
 
+// How Offerings and usage sources spell what matters here.
+const (
+	activatedAt   = "ActivatedAt"
+	hourBoundary  = "HourBoundary"
+	dayBoundary   = "DayBoundary"
+	monthBoundary = "MonthBoundary"
+
+	pod = "Pod"
+)
+
 // A Fee is a fee block as an Offering states it.
 type Fee struct {
 	Alignment string
@@ -65,12 +75,12 @@ func (f Fee) Boundaries(activated, until time.Time) []time.Time {
 
 	var all []time.Time
 	switch f.Alignment {
-	case "ActivatedAt":
+	case activatedAt:
 		step := map[string]time.Duration{"h": time.Hour, "m": time.Minute, "s": time.Second}[unit] * time.Duration(n)
 		for b := activated.Add(step); !b.After(until); b = b.Add(step) {
 			all = append(all, b)
 		}
-	case "HourBoundary":
+	case hourBoundary:
 		// Multiples of n hours since the epoch.
 		step := int64(n) * 3600
 		for b := activated.Unix() / step * step; b <= until.Unix(); b += step {
@@ -78,12 +88,12 @@ func (f Fee) Boundaries(activated, until time.Time) []time.Time {
 				all = append(all, time.Unix(b, 0).UTC())
 			}
 		}
-	case "DayBoundary":
+	case dayBoundary:
 		y, m, d := activated.Date()
 		for b := time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC); !b.After(until); b = b.AddDate(0, 0, n) {
 			all = append(all, b)
 		}
-	case "MonthBoundary":
+	case monthBoundary:
 		y, m, _ := activated.Date()
 		for b := time.Date(y, m+time.Month(n), 1, 0, 0, 0, 0, time.UTC); !b.After(until); b = b.AddDate(0, n, 0) {
 			all = append(all, b)
@@ -97,7 +107,7 @@ func (f Fee) Boundaries(activated, until time.Time) []time.Time {
 // tickPrice is what the boundary at b1 is worth as the opening one.
 func (f Fee) openingPrice(activated, b1 time.Time) *big.Int {
 	n, _ := strconv.ParseInt(strings.TrimRight(f.Period, "hmsdo"), 10, 64)
-	full := map[string]int64{"HourBoundary": 3600, "DayBoundary": 86400, "MonthBoundary": 2629800}[f.Alignment] * n
+	full := map[string]int64{hourBoundary: 3600, dayBoundary: 86400, monthBoundary: 2629800}[f.Alignment] * n
 	price := big.NewInt(f.Price)
 	if full == 0 {
 		return price
@@ -156,7 +166,7 @@ func (s Subscription) Hour(hour time.Time, rows []Allocation) map[string]*big.In
 		if m.Name == "subscription" {
 			continue
 		}
-		total, any := new(big.Rat), false
+		total, used := new(big.Rat), false
 		for _, row := range rows {
 			if !s.selects(row) || row.Book == nil {
 				continue
@@ -169,10 +179,10 @@ func (s Subscription) Hour(hour time.Time, rows []Allocation) map[string]*big.In
 			if !counts {
 				continue
 			}
-			any = true
+			used = true
 			total.Add(total, q.Mul(q, new(big.Rat).SetInt(m.unitPrice(rate))))
 		}
-		if any {
+		if used {
 			bill[m.Name] = new(big.Int).Div(total.Num(), total.Denom())
 		}
 	}
@@ -232,14 +242,14 @@ func (s Subscription) selects(row Allocation) bool {
 
 // Selects says whether an entry of usageSources selects a row.
 func (s Source) Selects(row Allocation) bool {
-	if s.Name == "" && s.Namespace == "" && (s.Kind == "" || s.Kind == "Pod") {
+	if s.Name == "" && s.Namespace == "" && (s.Kind == "" || s.Kind == pod) {
 		return false
 	}
 	pseudo := row.Namespace == "__idle__" || row.Namespace == "__unmounted__" || row.Namespace == "__unallocated__"
 	if s.Namespace == "" && pseudo || s.Namespace != "" && s.Namespace != row.Namespace {
 		return false
 	}
-	if s.Kind == "Pod" {
+	if s.Kind == pod {
 		return s.Name == "" || s.Name == row.Pod
 	}
 	kind := strings.ToLower(row.Kind)
