@@ -135,6 +135,8 @@ func TestAnswers(t *testing.T) {
 
 		"SameKeyTwice":    {reason: "Which of the two would be billed?", body: set(item + `,` + item), want: ErrBroken},
 		"SameMemberTwice": {reason: "The same within an item.", body: with(item, `"minutes":`, `"minutes":1,"minutes":`), want: ErrBroken},
+		"SameLabelTwice":  {reason: "Also where nobody looks: the document is not what its author meant.", body: with(item, `"labels":{"app":"etl"`, `"labels":{"app":"etl","app":"etl"`), want: ErrBroken},
+		"SameDataTwice":   {reason: "The same for the sets.", body: `{"code":200,"data":[{}],"data":[{}]}`, want: ErrBroken},
 		"SameCodeTwice":   {reason: "The same in the envelope.", body: `{"code":200,"data":[{}],"code":200}`, want: ErrBroken},
 		"InvalidUTF8":     {reason: "Replaced in silence by others, refused by the database.", body: set(strings.ReplaceAll(item, "etl", "e\xffl")), want: ErrBroken},
 		"LoneSurrogate":   {reason: "An escape that is no character.", body: set(strings.ReplaceAll(item, "etl", `e\ud800l`)), want: ErrBroken},

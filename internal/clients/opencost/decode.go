@@ -3,6 +3,7 @@ package opencost
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"strings"
@@ -15,11 +16,19 @@ import (
 // itself: it refuses names that occur twice in an object, text that is not
 // UTF-8, and an end of input anywhere but after the whole document. (That of
 // the standard library's first generation lets all three pass.)
+//
+// One thing it is told to let pass: to know the names of a set it would hold
+// every one of them, which is most of what a run needs in memory. So the items
+// are read as they come, with all its strictness inside of each, and their keys
+// are told apart by their hashes.
 type decoder struct {
 	*jsontext.Decoder
 
 	query Query
 	each  func(Allocation) bool
+
+	seed maphash.Seed
+	seen map[uint64]struct{} // Hashes of the keys of the set.
 
 	stopped bool // The reader has seen enough.
 }
@@ -27,7 +36,13 @@ type decoder struct {
 // decode reads an answer and hands each of its items over. It returns nil only
 // for a whole answer, or if each said that it wants no more.
 func decode(b *body, q Query, each func(Allocation) bool) *AnswerError {
-	d := &decoder{Decoder: jsontext.NewDecoder(b), query: q, each: each}
+	d := &decoder{
+		Decoder: jsontext.NewDecoder(b, jsontext.AllowDuplicateNames(true)),
+		query:   q,
+		each:    each,
+		seed:    maphash.MakeSeed(),
+		seen:    map[uint64]struct{}{},
+	}
 	b.consumed = d.InputOffset
 
 	err := d.answer()
@@ -60,13 +75,15 @@ func (d *decoder) answer() error {
 			return err
 		}
 
-		switch name.String() {
-		case "code":
+		switch member := name.String(); {
+		case member == "code" && !hasCode:
 			hasCode = true
 			err = d.code()
-		case "data":
+		case member == "data" && !hasData:
 			hasData = true
 			err = d.data()
+		case member == "code" || member == "data":
+			err = fmt.Errorf("it has %q twice", member)
 		default:
 			err = d.SkipValue()
 		}
@@ -138,12 +155,11 @@ func (d *decoder) set() error {
 			return err
 		}
 
-		var item item
 		name := key.String()
-		if err := json.UnmarshalDecode(d.Decoder, &item); err != nil {
-			return atItem(name, err)
+		if !d.first(name) {
+			return fmt.Errorf("it has item %q twice", abbreviate(name))
 		}
-		allocation, err := item.allocation(name, d.query)
+		allocation, err := d.item(name)
 		if err != nil {
 			return err
 		}
@@ -154,6 +170,28 @@ func (d *decoder) set() error {
 	}
 	_, err := d.ReadToken()
 	return err
+}
+
+// first says whether a key has not occurred before. Of a billion answers of the
+// largest size that is accepted, one has two keys with one hash; it is refused,
+// and accepted when it is read again with another seed.
+func (d *decoder) first(key string) bool {
+	hash := maphash.String(d.seed, key)
+	_, again := d.seen[hash]
+	d.seen[hash] = struct{}{}
+	return !again
+}
+
+func (d *decoder) item(key string) (Allocation, error) {
+	value, err := d.ReadValue()
+	if err != nil {
+		return Allocation{}, err
+	}
+	var item item
+	if err := json.Unmarshal(value, &item); err != nil {
+		return Allocation{}, atItem(key, err)
+	}
+	return item.allocation(key, d.query)
 }
 
 // enter reads the opening of an object or array.
@@ -178,8 +216,8 @@ func atItem(name string, err error) error {
 		return err
 	}
 	field := semantic.JSONPointer.LastToken()
-	if field == name {
-		field = "item"
+	if field == "" {
+		field = "it"
 	}
 	return &AnswerError{Kind: ErrItem, Detail: fmt.Sprintf("item %q: %s: %s", abbreviate(name), field, reason(semantic.Err, semantic))}
 }

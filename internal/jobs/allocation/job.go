@@ -28,11 +28,6 @@ import (
 // lockWork names the advisory lock that keeps two runs for one cluster apart.
 const lockWork = "allocation-collection"
 
-// MemoryLimit is where the garbage collector of a process that runs a Job should
-// start to work harder. A run streams: what lies above it is garbage. With it,
-// a process stays below 64 MiB while it collects hours of 50,000 containers.
-const MemoryLimit = 24 << 20
-
 // A Source is where measurements come from.
 type Source interface {
 	Allocations(ctx context.Context, q opencost.Query) iter.Seq2[opencost.Allocation, error]
