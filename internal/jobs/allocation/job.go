@@ -23,6 +23,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/opencost"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
+	"github.com/provider-finops/provider-finops/internal/jobs/execution"
 )
 
 // lockWork names the advisory lock that keeps two runs for one cluster apart.
@@ -125,4 +126,17 @@ func (j *Job) costJob(ctx context.Context) (*v1alpha1.CostJob, error) {
 		return nil, fmt.Errorf("cannot read CostJob %q: %w", j.Settings.CostJob, err)
 	}
 	return costJob, nil
+}
+
+// record writes how the run ended into the CostJob's status. It does so even if
+// the run was stopped: that is when somebody wants to know.
+func (j *Job) record(ctx context.Context, started time.Time, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Settings.Timeouts.StatusUpdate)
+	defer cancel()
+
+	return execution.Write(ctx, j.Kube, j.Settings.CostJob, execution.Record{
+		Start:    started,
+		Duration: j.Clock.Since(started),
+		Err:      failure,
+	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -360,19 +359,6 @@ func TestRecord(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-func TestEnter(t *testing.T) {
-	long := strings.Repeat("ä", 400)
-	if got := []rune(shorten(long)); len(got) != maxError {
-		t.Errorf("a long error is %d characters long, want %d", len(got), maxError)
-	}
-
-	status := v1alpha1.CostJobStatus{Conditions: []metav1.Condition{{Type: "Synced"}}}
-	enter(&status, v1alpha1.ExecutionRecord{Status: v1alpha1.ExecutionStatusFailed})
-	if status.LastSuccessfulExecutionTime != nil || len(status.Conditions) != 1 {
-		t.Errorf("a failed run changed what is not its own: %+v", status)
 	}
 }
 
