@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
@@ -34,6 +35,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/webhook"
 )
 
 const (
@@ -63,7 +65,11 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 	now := businessClock(f.clockOffset)
 	warnOfMovedTime(log, f)
 
-	mgr, err := newManager(f, getenv)
+	webhooks, err := newWebhookServer(log, f, env)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(f, getenv, webhooks)
 	if err != nil {
 		return err
 	}
@@ -95,6 +101,12 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 	}
 	if err := controller.Setup(mgr, options, settings); err != nil {
 		return err
+	}
+
+	if webhooks != nil {
+		if err := webhook.Setup(mgr, webhook.Settings{}); err != nil {
+			return err
+		}
 	}
 
 	log.Info("starting manager")
@@ -141,7 +153,7 @@ func newRESTConfig(rate int) (*rest.Config, error) {
 	return cfg, nil
 }
 
-func newManager(f *flags, getenv func(string) string) (ctrl.Manager, error) {
+func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Server) (ctrl.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, fmt.Errorf("cannot register the API's types: %w", err)
@@ -154,6 +166,7 @@ func newManager(f *flags, getenv func(string) string) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       metricsOptions(f),
+		WebhookServer:                 webhooks,
 		HealthProbeBindAddress:        f.probeAddress,
 		LeaderElection:                f.leaderElection,
 		LeaderElectionID:              leaseName,
@@ -184,7 +197,7 @@ func metricsOptions(f *flags) metricsserver.Options {
 		CertDir:       f.metricsCertPath,
 		CertName:      f.metricsCertName,
 		KeyName:       f.metricsCertKey,
-		TLSOpts:       []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}, // HTTP/2's rapid resets are not worth it.
+		TLSOpts:       []func(*tls.Config){withoutHTTP2},
 	}
 	if f.metricsSecure {
 		o.FilterProvider = filters.WithAuthenticationAndAuthorization

@@ -19,6 +19,7 @@ type environment struct {
 	operatorImage       string
 	imagePullSecrets    string
 	multiTenantOperator bool
+	webhooks            bool
 }
 
 // readEnvironment reads the manager's variables. The error names every one
@@ -35,6 +36,7 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 		operatorImage:       getenv("OPERATOR_IMAGE"),
 		imagePullSecrets:    getenv("IMAGE_PULL_SECRETS"),
 		multiTenantOperator: getenv("MTO_ENABLED") == "true",
+		webhooks:            getenv("ENABLE_WEBHOOKS") != "false",
 	}
 	if e.clusterID == "" {
 		e.clusterID = "default"

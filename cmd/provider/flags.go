@@ -33,6 +33,11 @@ type flags struct {
 	metricsCertName string
 	metricsCertKey  string
 
+	webhookAddress  string
+	webhookCertPath string
+	webhookCertName string
+	webhookCertKey  string
+
 	probeAddress   string
 	leaderElection bool
 
@@ -61,6 +66,11 @@ func parse(args []string, output io.Writer) (*flags, error) {
 	set.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "folder of the metrics server's certificate; empty: a self-signed one")
 	set.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "name of the certificate file in that folder")
 	set.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "name of the key file in that folder")
+
+	set.StringVar(&f.webhookAddress, "webhook-bind-address", ":9443", "address to serve the webhooks on")
+	set.StringVar(&f.webhookCertPath, "webhook-cert-path", "", "folder of the webhook server's certificate; empty: no webhooks are served")
+	set.StringVar(&f.webhookCertName, "webhook-cert-name", "tls.crt", "name of the certificate file in that folder")
+	set.StringVar(&f.webhookCertKey, "webhook-cert-key", "tls.key", "name of the key file in that folder")
 
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 turns it off")
 	set.BoolVar(&f.leaderElection, "leader-elect", false, "run only while holding the lease, so that replicas stand by")
@@ -91,6 +101,9 @@ func (f *flags) check(set *flag.FlagSet) []error {
 	}
 	if f.maxReconcileRate < 1 {
 		wrong = append(wrong, fmt.Errorf("--max-reconcile-rate must be at least 1, not %d", f.maxReconcileRate))
+	}
+	if _, _, err := splitAddress(f.webhookAddress); err != nil {
+		wrong = append(wrong, fmt.Errorf("--webhook-bind-address must be an address such as :9443: %w", err))
 	}
 	for name, d := range map[string]time.Duration{"--sync": f.sync, "--poll": f.poll} {
 		if d <= 0 {

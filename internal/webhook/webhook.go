@@ -5,37 +5,78 @@
 // tells the user earlier, and may be switched off. What can become valid later,
 // such as a reference to something that does not exist yet, is admitted on
 // purpose, so that a set of objects can be applied in any order.
+//
+// It is asked about the creation of Offerings and Subscriptions and about the
+// deletion of Offerings, and about nothing else: updates, status writes and the
+// removal of finalizers have to work while nobody answers. Not to know is no
+// permission: where a read fails the request is refused.
 package webhook
 
 import (
+	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Setup registers both webhooks with the manager's server. The controllers of
-// Offerings and Subscriptions have to be set up as well: their indexes are used.
-func Setup(mgr ctrl.Manager) error {
-	offerings := &offeringValidator{cache: mgr.GetClient(), live: mgr.GetAPIReader()}
-	if err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Offering{}).WithValidator(offerings).Complete(); err != nil {
-		return errors.Wrap(err, "cannot set up the webhook of Offerings")
-	}
-	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Subscription{}).WithValidator(&subscriptionValidator{}).Complete()
-	return errors.Wrap(err, "cannot set up the webhook of Subscriptions")
+// Where each webhook is served. The installed configuration names the same.
+const (
+	OfferingPath     = "/validate-finops-stakater-com-v1alpha1-offering"
+	SubscriptionPath = "/validate-finops-stakater-com-v1alpha1-subscription"
+)
+
+// Settings choose what is checked beyond the documented.
+type Settings struct {
+	// DetectParentCycles refuses a Subscription whose parents lead back to it
+	// (BETTER-SUB-3).
+	DetectParentCycles bool
 }
 
-// refuse returns the error that refuses a request. The reason stands twice: the
-// text that a user sees is made of the message alone.
-func refuse(reason, message string) error {
-	return &kerrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusForbidden,
-		Reason:  metav1.StatusReason(reason),
-		Message: reason + ": " + message,
-	}}
+// Setup registers both webhooks with the manager's server, and lets the manager
+// be ready only once they can answer. The controllers of Offerings and
+// Subscriptions have to be set up as well: their indexes are used.
+func Setup(mgr ctrl.Manager, s Settings) error {
+	offerings := &offerings{cache: mgr.GetClient(), live: mgr.GetAPIReader()}
+	subscriptions := &subscriptions{cache: mgr.GetClient(), detectParentCycles: s.DetectParentCycles}
+
+	server := mgr.GetWebhookServer()
+	server.Register(OfferingPath, &admission.Webhook{Handler: offerings.handler()})
+	server.Register(SubscriptionPath, &admission.Webhook{Handler: subscriptions.handler()})
+
+	filled := &filled{}
+	if err := mgr.Add(filled); err != nil {
+		return errors.Wrap(err, "cannot tell when the webhooks can answer")
+	}
+	for name, ready := range map[string]func(*http.Request) error{"webhooks": server.StartedChecker(), "webhook-caches": filled.check} {
+		if err := mgr.AddReadyzCheck(name, ready); err != nil {
+			return errors.Wrapf(err, "cannot add readiness check %q", name)
+		}
+	}
+	return nil
+}
+
+// filled knows whether the caches are: the server starts before they do, and
+// without them it can only refuse.
+type filled struct{ done atomic.Bool }
+
+var _ manager.LeaderElectionRunnable = &filled{}
+
+// Start is called by the manager once the caches are filled.
+func (f *filled) Start(context.Context) error {
+	f.done.Store(true)
+	return nil
+}
+
+// NeedLeaderElection is false, because replicas that stand by answer as well.
+func (f *filled) NeedLeaderElection() bool { return false }
+
+func (f *filled) check(*http.Request) error {
+	if !f.done.Load() {
+		return errors.New("the caches are being filled")
+	}
+	return nil
 }

@@ -1,0 +1,88 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/webhook"
+)
+
+// TestNamespacesEnd deletes two namespaces whose Offerings keep one another:
+// each is required by one that comes after it in the other namespace. Deleted as
+// collections, which end at the first refusal, neither would ever be reached.
+// An Offering stays for as long as a Subscription has to be settled on it, and
+// no longer.
+func TestNamespacesEnd(t *testing.T) {
+	w := serve(t, certificates(t), webhook.Settings{})
+	one, two := w.ns, apitest.Namespace(t, w)
+	inOne, inTwo := newOffering(one, "a"), newOffering(two, "a")
+	fromTwo, fromOne := newOffering(two, "z"), newOffering(one, "z")
+	require(fromTwo, one, "a")
+	require(fromOne, two, "a")
+	s := newSubscription(one, "s", "a")
+	w.create(t, inOne, inTwo, fromTwo, fromOne, s)
+	w.known(t, inOne, inTwo, fromTwo, fromOne, s)
+
+	apitest.ControllerManager(t, apitest.Namespaces)
+	for _, name := range []string{one, two} {
+		if err := w.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	w.gone(t, inTwo, fromTwo, fromOne)
+	apitest.Eventually(t, "an Offering that waits for its Subscription", func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(inOne), inOne); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(inOne.Status.Conditions, v1alpha1.TypeDeleting)
+		if c == nil || c.Reason != v1alpha1.ReasonDependentSubscriptionsExist {
+			return fmt.Errorf("its condition is %v", c)
+		}
+		return nil
+	})
+
+	// The collector releases the Subscription.
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+		t.Fatal(err)
+	}
+	if s.DeletionTimestamp == nil {
+		t.Errorf("The Subscription was not deleted with its namespace.")
+	}
+	if err := w.merge(t, s, `{"metadata":{"finalizers":null}}`); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(t, inOne, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: two}})
+}
+
+// TestUnguarded checks that only an Offering that the controller holds is let go
+// with its namespace: one without a finalizer would be gone at once.
+func TestUnguarded(t *testing.T) {
+	w := serve(t, certificates(t), webhook.Settings{})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}
+	paused := newOffering(w.ns, "paused")
+	paused.Annotations = map[string]string{xpmeta.AnnotationKeyReconciliationPaused: "true"}
+	requiring := newOffering(apitest.Namespace(t, w), "requiring")
+	require(requiring, w.ns, "paused")
+	w.create(t, paused, requiring)
+	w.known(t, requiring)
+	if err := w.Delete(t.Context(), ns); err != nil { // Nobody empties it here.
+		t.Fatal(err)
+	}
+
+	err := w.Delete(t.Context(), paused)
+	if diff := cmp.Diff(metav1.StatusReason("DependentOfferingsExist"), kerrors.ReasonForError(err)); diff != "" {
+		t.Errorf("-want +got:\n%s\n%v", diff, err)
+	}
+}
