@@ -79,10 +79,10 @@ func choose(all []bench.Goal, only string) ([]bench.Goal, error) {
 }
 
 func write(path string, results []bench.Result) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("cannot make the report's folder: %w", err)
 	}
-	file, err := os.Create(path)
+	file, err := os.Create(path) //nolint:gosec // The path is the caller's own choice.
 	if err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}

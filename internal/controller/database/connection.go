@@ -75,7 +75,7 @@ func (c *Connection) Ready() <-chan struct{} { return c.ready }
 func (c *Connection) Start(ctx context.Context) error {
 	defer c.pool.Close()
 	if err := c.upgrade(ctx); err != nil {
-		return nil //nolint:nilerr // The context has ended, which is how this is stopped.
+		return nil // The context has ended, which is how this is stopped.
 	}
 	wait.UntilWithContext(ctx, c.makeMonths, monthsEvery)
 	return nil

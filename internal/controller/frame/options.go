@@ -45,5 +45,5 @@ func (o Options) ForControllerRuntime() controller.Options {
 
 // Recorder returns the recorder of the named controller's events.
 func Recorder(mgr ctrl.Manager, name string) event.Recorder {
-	return event.NewAPIRecorder(mgr.GetEventRecorderFor(name)) //nolint:staticcheck // The runtime's recorder is built on this one.
+	return event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
 }
