@@ -161,16 +161,20 @@ func TestStatementsDoNotGrow(t *testing.T) {
 }
 
 // plantCrowd measures one pod in the namespace of each member, hour by hour.
-func plantCrowd(t *testing.T, db pgtest.DB, size int, first time.Time, hours int) {
+func plantCrowd(t testing.TB, db pgtest.DB, size int, first time.Time, hours int) {
 	t.Helper()
-	s := &stage{T: t}
+	must := func(err error) {
+		if err != nil {
+			t.Fatalf("cannot plant a crowd: %v", err)
+		}
+	}
 	last := first.Add(time.Duration(hours-1) * time.Hour)
 	_, err := postgres.EnsureMonths(t.Context(), db.Pool, first, last.Add(2*time.Hour))
-	s.must(err)
+	must(err)
 	_, err = db.Pool.Exec(t.Context(), `
 		INSERT INTO pricebooks (cluster_id, namespace, name, uid, generation, currency, content_hash, cpu_hour_micros, ram_gb_hour_micros)
 		VALUES ('crowd', 'finops', 'tariff', gen_random_uuid(), 1, 'EUR', 'planted', 20000, 4000)`)
-	s.must(err)
+	must(err)
 	_, err = db.Pool.Exec(t.Context(), `
 		INSERT INTO provider_allocations (cluster_id, aggregation, hour, namespace, name, pod, controller, controller_kind, alloc_start,
 		       alloc_end, collected_at, is_finalized, cpu_core_usage_avg, ram_bytes_usage_avg, pricebook_id, currency)
@@ -178,9 +182,9 @@ func plantCrowd(t *testing.T, db pgtest.DB, size int, first time.Time, hours int
 		       (n % 800) / 100.0 + 0.00123, 3221225472 + n, (SELECT id FROM pricebooks), 'EUR'
 		  FROM generate_series($2::timestamptz, $3::timestamptz, interval '1 hour') AS h,
 		       generate_series(0, $4::int - 1) AS n`, aggregation, first, last, size)
-	s.must(err)
+	must(err)
 	_, err = db.Pool.Exec(t.Context(), "ANALYZE provider_allocations")
-	s.must(err)
+	must(err)
 }
 
 // TestAgreesWithReference charges random Subscriptions on random rows through

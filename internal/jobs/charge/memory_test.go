@@ -113,7 +113,7 @@ func TestMemory(t *testing.T) {
 
 // plantMirror has the crowd mirrored, as the controller does before anybody is
 // charged.
-func plantMirror(t *testing.T, db pgtest.DB, size int) {
+func plantMirror(t testing.TB, db pgtest.DB, size int) {
 	t.Helper()
 	_, err := db.Pool.Exec(t.Context(), `
 		INSERT INTO subscriptions (cluster_id, namespace, name, uid, generation, content_hash, valid_from, offering_namespace,
