@@ -23,6 +23,10 @@ type Settings struct {
 	// OpenCost is the installation that is told prices and restarted.
 	OpenCost opencost.Installation
 
+	// PriceBookNamespaces are those whose books take part in the election; none
+	// means all.
+	PriceBookNamespaces []string
+
 	// Bundled says that the multi-tenant operator runs OpenCost (MTO_ENABLED).
 	Bundled bool
 
@@ -37,7 +41,9 @@ func Setup(mgr ctrl.Manager, o frame.Options, s Settings) error {
 		setup func() error
 	}{
 		{finopsprovider.Name, func() error { return finopsprovider.Setup(mgr, o, s.OpenCost, s.Bundled) }},
-		{pricebook.Name, func() error { return pricebook.Setup(mgr, o, s.OpenCost) }},
+		{pricebook.Name, func() error {
+			return pricebook.Setup(mgr, o, pricebook.Settings{OpenCost: s.OpenCost, Namespaces: s.PriceBookNamespaces})
+		}},
 		{costjob.Name, func() error { return costjob.Setup(mgr, o, s.CostJob) }},
 		{offering.Name, func() error { return offering.Setup(mgr, o, s.Mirror) }},
 		{subscription.Name, func() error { return subscription.Setup(mgr, o, s.Mirror) }},

@@ -33,6 +33,9 @@ type Kind struct {
 	// Poll overrides the common interval if it is set: when can this object
 	// change without an event?
 	Poll func(mg resource.Managed, common time.Duration) time.Duration
+
+	// Again overrides both for single passes; nil if the kind has no use for it.
+	Again *Again
 }
 
 // NewReconciler returns the managed reconciler of a kind. The connector's
@@ -66,6 +69,9 @@ func NewReconciler[T resource.Managed](mgr ctrl.Manager, o Options, k Kind, stat
 
 func pollHook(k Kind) managed.PollIntervalHook {
 	return func(mg resource.Managed, common time.Duration) time.Duration {
+		if d, ok := k.Again.take(mg); ok {
+			return d
+		}
 		if k.Poll != nil {
 			common = k.Poll(mg, common)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -45,24 +45,77 @@ type Installation struct {
 
 	// Deployment is its name.
 	Deployment string
+
+	// MinInterval is how long a restart keeps away from the one before
+	// (BETTER-PB-4). Zero is no wish; see [Installation.Restart].
+	MinInterval time.Duration
 }
 
-// Restart makes the Deployment roll out anew. A Deployment that does not exist
-// is an error: somebody expects OpenCost to run on what was written for it.
-func (i Installation) Restart(ctx context.Context, c client.Client, now time.Time) error {
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{AnnotationRestartedAt: now.UTC().Format(time.RFC3339)},
-	}}}})
-	if err != nil {
-		return errors.Wrap(err, "cannot encode the restart of OpenCost")
-	}
+// leastInterval keeps two restarts apart even if nobody wishes for it. The first
+// of many edits in a second restarts OpenCost at once, and one restart after
+// them covers all others: it takes OpenCost longer than that to start. It also
+// means that no two restarts carry the same value, of which the second would be
+// none.
+const leastInterval = time.Second
 
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Deployment}}
-	if err := c.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(frame.FieldManager)); err != nil {
+// retryInterval is when to look again at a Deployment that has just changed.
+const retryInterval = 100 * time.Millisecond
+
+// Restart makes the Deployment roll out anew, unless the last time is not long
+// enough ago: then it does nothing and returns how long to wait. A Deployment
+// that does not exist is an error: somebody expects OpenCost to run on what was
+// written for it.
+func (i Installation) Restart(ctx context.Context, c client.Client, live client.Reader, now time.Time) (wait time.Duration, err error) {
+	wait, err = i.restart(ctx, c, live, now)
+	switch {
+	case err != nil:
 		restarts.WithLabelValues("failure").Inc()
-		return errors.Wrapf(err, "cannot restart OpenCost, Deployment %q", i.Namespace+"/"+i.Deployment)
+		return 0, errors.Wrapf(err, "cannot restart OpenCost, Deployment %q", i.Namespace+"/"+i.Deployment)
+	case wait == 0:
+		restarts.WithLabelValues("success").Inc()
 	}
-	restarts.WithLabelValues("success").Inc()
 
-	return nil
+	return wait, nil
+}
+
+func (i Installation) restart(ctx context.Context, c client.Client, live client.Reader, now time.Time) (time.Duration, error) {
+	d := &appsv1.Deployment{}
+	if err := live.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: i.Deployment}, d); err != nil {
+		return 0, err
+	}
+	if wait := untilNext(d.Spec.Template.Annotations[AnnotationRestartedAt], now, i.MinInterval); wait > 0 {
+		return wait, nil
+	}
+
+	// The version is a condition: a restart that was decided long ago, by a
+	// controller that has been replaced since, must not come on top.
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": d.ResourceVersion},
+		"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"annotations": map[string]string{AnnotationRestartedAt: now.UTC().Format(time.RFC3339)},
+		}}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	switch err := c.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(frame.FieldManager)); {
+	case kerrors.IsConflict(err):
+		return retryInterval, nil
+	case err != nil:
+		return 0, err
+	}
+
+	return 0, nil
+}
+
+// untilNext returns how long after now the next restart is due. The last one has
+// left whole seconds behind, so it was up to a second later than its value says.
+// A value that is none, or lies ahead, is nobody's restart to wait for.
+func untilNext(last string, now time.Time, interval time.Duration) time.Duration {
+	at, err := time.Parse(time.RFC3339, last)
+	if err != nil || at.After(now) {
+		return 0
+	}
+
+	return max(0, at.Add(time.Second+max(interval, leastInterval)).Sub(now))
 }

@@ -6,6 +6,8 @@
 // Secret, which is not the same as running outside the clouds (part 20.1).
 package cloud
 
+import "fmt"
+
 // Pricebook is the one pricing model source that means anything. Every other
 // text leaves OpenCost's custom pricing as it is.
 const Pricebook = "Pricebook"
@@ -40,11 +42,22 @@ type Settings struct {
 	CustomPricing bool
 }
 
+// vendors are the blocks of the clouds in the order in which they are looked at,
+// by the names that users know.
+func (o Options) vendors() []block {
+	return []block{{"awsoptions", o.AWS}, {"gcpoptions", o.GCP}, {"azureoptions", o.Azure}}
+}
+
+type block struct {
+	name string
+	*Vendor
+}
+
 // Select returns the settings of the first block that says something, or false
 // if none does.
 func (o Options) Select() (Settings, bool) {
-	for _, v := range []*Vendor{o.AWS, o.GCP, o.Azure} {
-		if v != nil && v.IntegrationSecret != "" {
+	for _, v := range o.vendors() {
+		if v.Vendor != nil && v.IntegrationSecret != "" {
 			return Settings{
 				IntegrationSecret: v.IntegrationSecret,
 				CustomPricing:     v.PricingModelSource == Pricebook,
@@ -56,4 +69,21 @@ func (o Options) Select() (Settings, bool) {
 	}
 
 	return Settings{}, false
+}
+
+// Remark says what in the blocks has no effect, although whoever wrote it will
+// have expected one; mostly nothing. It never repeats the name of a Secret.
+func (o Options) Remark() string {
+	for _, v := range o.vendors() {
+		switch {
+		case v.Vendor == nil:
+			continue
+		case v.IntegrationSecret == "":
+			return v.name + " needs a cloudIntegrationSecret and has no effect without"
+		case v.PricingModelSource != "" && v.PricingModelSource != Pricebook:
+			return fmt.Sprintf("pricingModelSource %q of %s has no effect; only %s switches custom pricing on", v.PricingModelSource, v.name, Pricebook)
+		}
+	}
+
+	return ""
 }

@@ -61,3 +61,45 @@ func TestSelect(t *testing.T) {
 		})
 	}
 }
+
+// TestRemark lists what users write in vain.
+func TestRemark(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		options Options
+		want    string
+	}{
+		"Nothing": {
+			reason: "Without a block there is nothing to remark on.",
+		},
+		"OnPremises": {
+			reason:  "Outside the clouds everything has its effect.",
+			options: Options{OnPremises: true},
+		},
+		"Effective": {
+			reason:  "What works needs no words.",
+			options: Options{AWS: &Vendor{IntegrationSecret: "s", PricingModelSource: "Pricebook"}},
+		},
+		"LeftAlone": {
+			reason:  "No source means to leave pricing alone, and is no mistake.",
+			options: Options{AWS: &Vendor{IntegrationSecret: "s"}},
+		},
+		"NoSecret": {
+			reason:  "The block that was meant is named.",
+			options: Options{Azure: &Vendor{PricingModelSource: "Pricebook"}},
+			want:    "azureoptions needs a cloudIntegrationSecret and has no effect without",
+		},
+		"OtherSource": {
+			reason:  "The value is compared exactly, which a typing error does not show; the Secret is not repeated.",
+			options: Options{GCP: &Vendor{IntegrationSecret: "hidden", PricingModelSource: "pricebook"}},
+			want:    `pricingModelSource "pricebook" of gcpoptions has no effect; only Pricebook switches custom pricing on`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.options.Remark()); diff != "" {
+				t.Errorf("\n%s\nRemark(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

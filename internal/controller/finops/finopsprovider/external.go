@@ -12,12 +12,15 @@ package finopsprovider
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
@@ -37,6 +40,7 @@ type connector struct {
 	opencost opencost.Installation
 	bundled  bool // The multi-tenant operator runs OpenCost.
 	clock    clock.PassiveClock
+	again    *frame.Again
 	log      logging.Logger
 }
 
@@ -67,7 +71,7 @@ func (e *external) Observe(ctx context.Context, p *v1alpha1.FinOpsProvider) (man
 	}
 	upToDate := managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}
 
-	s, ok := settings(p)
+	s, ok := options(p).Select()
 	if !ok {
 		e.log.Info("No valid provider option configured")
 		reportNoOption(p)
@@ -122,25 +126,44 @@ func (e *external) Create(context.Context, *v1alpha1.FinOpsProvider) (managed.Ex
 // restart is due is stored with the patch and removed only after the restart, so
 // whatever fails in between is made up for by the next reconcile.
 func (e *external) Update(ctx context.Context, p *v1alpha1.FinOpsProvider) (managed.ExternalUpdate, error) {
+	wait, err := e.carryOut(ctx)
+	switch {
+	case kerrors.IsConflict(err):
+		e.again.In(p, retryInterval) // Somebody else has written the resource. What we want of it is decided anew.
+		return managed.ExternalUpdate{}, nil
+	case err != nil:
+		return managed.ExternalUpdate{}, e.failed(p, err)
+	case wait > 0:
+		e.again.In(p, wait)
+		reportSynced(p, messageRestartDue, e.clock.Now(), e.next.write)
+		return managed.ExternalUpdate{}, nil
+	}
+	s, _ := options(p).Select()
+	reportSynced(p, messageSynced(leftovers(e.next.wanted, s)), e.clock.Now(), true)
+
+	return managed.ExternalUpdate{}, nil
+}
+
+// retryInterval is when to look again at what has changed under a decision.
+const retryInterval = 50 * time.Millisecond
+
+// carryOut does what is missing, or returns after how long OpenCost may be
+// restarted again.
+func (e *external) carryOut(ctx context.Context) (wait time.Duration, err error) {
 	u := e.next.wanted
 	if e.next.write {
 		meta.AddAnnotations(u, map[string]string{opencost.AnnotationRestartPending: "true"})
 		if err := e.patch(ctx, u, e.next.found); err != nil {
-			return managed.ExternalUpdate{}, e.failed(p, err)
+			return 0, err
 		}
 	}
-	if err := e.opencost.Restart(ctx, e.client, e.clock.Now()); err != nil {
-		return managed.ExternalUpdate{}, e.failed(p, err)
+	if wait, err := e.opencost.Restart(ctx, e.client, e.live, e.clock.Now()); err != nil || wait > 0 {
+		return wait, err
 	}
 	before := u.DeepCopy()
 	meta.RemoveAnnotations(u, opencost.AnnotationRestartPending)
-	if err := e.patch(ctx, u, before); err != nil {
-		return managed.ExternalUpdate{}, e.failed(p, err)
-	}
-	s, _ := settings(p)
-	reportSynced(p, messageSynced(leftovers(u, s)), e.clock.Now(), true)
 
-	return managed.ExternalUpdate{}, nil
+	return 0, e.patch(ctx, u, before)
 }
 
 // Delete does nothing; see Observe.
@@ -152,15 +175,30 @@ func (e *external) Delete(context.Context, *v1alpha1.FinOpsProvider) (managed.Ex
 func (e *external) Disconnect(context.Context) error { return nil }
 
 // patch writes what differs between two states of OpenCost's resource, and
-// nothing else of it: it belongs to somebody else.
+// nothing else of it: it belongs to somebody else. The version is a condition, so
+// that what was decided on an older spec does not come on top of a newer one.
 func (e *external) patch(ctx context.Context, u, before *unstructured.Unstructured) error {
-	return errors.Wrapf(e.client.Patch(ctx, u, client.MergeFrom(before), client.FieldOwner(frame.FieldManager)),
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+
+	return errors.Wrapf(e.client.Patch(ctx, u, patch, client.FieldOwner(frame.FieldManager)),
 		"cannot configure OpenCost resource %q", client.ObjectKeyFromObject(u).String())
 }
 
-// failed reports an error on the object and hands it on.
+// failed reports an error on the object and hands it on, to events and the log.
 func (e *external) failed(p *v1alpha1.FinOpsProvider, err error) error {
+	err = discreet(err, p)
 	reportFailed(p, err)
 
 	return err
+}
+
+// discreet takes the name of the Secret out of an error: a server that refuses a
+// value repeats it.
+func discreet(err error, p *v1alpha1.FinOpsProvider) error {
+	s, _ := options(p).Select()
+	if s.IntegrationSecret == "" || !strings.Contains(err.Error(), s.IntegrationSecret) {
+		return err
+	}
+
+	return errors.New(strings.ReplaceAll(err.Error(), s.IntegrationSecret, "(cloudIntegrationSecret)"))
 }

@@ -144,7 +144,7 @@ func TestOwnOpenCost(t *testing.T) {
 	b.settle(t, synced)
 
 	b.edit(t, aws("", "Pricebook"))
-	b.settle(t, standing{Ready: "False", Reason: "NoValidProviderOption", Message: messageNoOption, Synced: "True", Time: "10:00:00"})
+	b.settle(t, standing{Ready: "False", Reason: "NoValidProviderOption", Message: "no valid provider option; awsoptions needs a cloudIntegrationSecret and has no effect without", Synced: "True", Time: "10:00:00"})
 
 	objects := &corev1.ConfigMapList{}
 	if err := b.c.List(t.Context(), objects, client.InNamespace(b.opencost.Namespace)); err != nil {
@@ -317,5 +317,5 @@ func TestController(t *testing.T) {
 	apitest.Eventually(t, "Ready", b.stands(synced))
 	b.edit(t, aws("", ""))
 	apitest.Eventually(t, "NoValidProviderOption",
-		b.stands(standing{Ready: "False", Reason: "NoValidProviderOption", Message: messageNoOption, Synced: "True", Time: "09:00:00"}))
+		b.stands(standing{Ready: "False", Reason: "NoValidProviderOption", Message: "no valid provider option; awsoptions needs a cloudIntegrationSecret and has no effect without", Synced: "True", Time: "09:00:00"}))
 }

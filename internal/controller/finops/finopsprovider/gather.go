@@ -24,8 +24,8 @@ type notFoundError struct{ message string }
 
 func (e *notFoundError) Error() string { return e.message }
 
-// settings is what the spec wants of OpenCost, false if it says nothing.
-func settings(p *v1alpha1.FinOpsProvider) (cloud.Settings, bool) {
+// options are the blocks of the spec.
+func options(p *v1alpha1.FinOpsProvider) cloud.Options {
 	o := cloud.Options{OnPremises: p.Spec.OnPremOptions != nil}
 	if b := p.Spec.AWSOptions; b != nil {
 		o.AWS = vendor(b.CloudOptions)
@@ -37,7 +37,7 @@ func settings(p *v1alpha1.FinOpsProvider) (cloud.Settings, bool) {
 		o.Azure = vendor(b.CloudOptions)
 	}
 
-	return o.Select()
+	return o
 }
 
 func vendor(b v1alpha1.CloudOptions) *cloud.Vendor {

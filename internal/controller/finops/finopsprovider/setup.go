@@ -25,7 +25,8 @@ func Setup(mgr ctrl.Manager, o frame.Options, i opencost.Installation, bundled b
 }
 
 func newReconciler(mgr ctrl.Manager, o frame.Options, i opencost.Installation, bundled bool) reconcile.Reconciler {
-	kind := frame.Kind{Name: Name, GVK: v1alpha1.FinOpsProviderGroupVersionKind}
+	again := &frame.Again{}
+	kind := frame.Kind{Name: Name, GVK: v1alpha1.FinOpsProviderGroupVersionKind, Again: again}
 
 	return frame.NewReconciler[*v1alpha1.FinOpsProvider](mgr, o, kind, frame.NewStatuses(mgr.GetClient()), &connector{
 		client:   mgr.GetClient(),
@@ -34,6 +35,7 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, i opencost.Installation, b
 		opencost: i,
 		bundled:  bundled,
 		clock:    o.Clock,
+		again:    again,
 		log:      o.Logger.WithValues("controller", Name),
 	})
 }

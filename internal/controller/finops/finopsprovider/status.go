@@ -13,7 +13,8 @@ const (
 	messageOwnOpenCost = "OpenCost is not run by the multi-tenant operator, so there is nothing to configure"
 	messageConfigured  = "OpenCost is configured"
 	messageLeftovers   = "OpenCost is configured; the cloud settings of an earlier provider option are left in place"
-	messageNoOption    = "no valid provider option: a cloud option needs a cloudIntegrationSecret"
+	messageRestartDue  = "OpenCost is configured, and yet to be restarted"
+	messageNoOption    = "no valid provider option"
 )
 
 func messageSynced(leftovers bool) string {
@@ -22,6 +23,15 @@ func messageSynced(leftovers bool) string {
 	}
 
 	return messageConfigured
+}
+
+// remarked adds what in the spec has no effect.
+func remarked(message string, p *v1alpha1.FinOpsProvider) string {
+	if remark := options(p).Remark(); remark != "" {
+		return message + "; " + remark
+	}
+
+	return message
 }
 
 // reportSynced says that OpenCost is as the spec wants it. The time of the sync
@@ -34,12 +44,12 @@ func reportSynced(p *v1alpha1.FinOpsProvider, message string, now time.Time, app
 		p.Status.LastSyncTime = &t
 	}
 	p.Status.ObservedGeneration = p.Generation
-	p.Report(v1alpha1.Ready(v1alpha1.ReasonSynced, message))
+	p.Report(v1alpha1.Ready(v1alpha1.ReasonSynced, remarked(message, p)))
 }
 
 func reportNoOption(p *v1alpha1.FinOpsProvider) {
 	p.Status.ObservedGeneration = p.Generation
-	p.Report(v1alpha1.NotReady(v1alpha1.ReasonNoValidProviderOption, messageNoOption))
+	p.Report(v1alpha1.NotReady(v1alpha1.ReasonNoValidProviderOption, remarked(messageNoOption, p)))
 }
 
 func reportNotFound(p *v1alpha1.FinOpsProvider, err *notFoundError) {

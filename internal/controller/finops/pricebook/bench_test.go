@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,13 +44,17 @@ type bench struct {
 	mgr      ctrl.Manager
 	writes   *apitest.Writes
 	woken    chan string
+	clock    *clocktesting.FakePassiveClock
+
+	// namespaces take part in the election; none means all.
+	namespaces []string
 }
 
 // newBench returns a bench whose manager does not run yet.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	c := apitest.Client(t)
-	b := &bench{c: c, woken: make(chan string, 100)}
+	b := &bench{c: c, woken: make(chan string, 100), clock: clocktesting.NewFakePassiveClock(now)}
 	names := []string{apitest.Namespace(t, c), apitest.Namespace(t, c)}
 	slices.Sort(names)
 	b.a, b.b = names[0], names[1]
@@ -75,29 +81,43 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) options() frame.Options {
+func options(c clock.PassiveClock) frame.Options {
 	return frame.Options{
-		Logger: logging.NewNopLogger(), Clock: clocktesting.NewFakePassiveClock(now), Poll: time.Hour,
+		Logger: logging.NewNopLogger(), Clock: c, Poll: time.Hour,
 		MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
 	}
 }
+
+// leaping is a clock that is never too early for another restart.
+type leaping struct {
+	clock.PassiveClock
+
+	calls atomic.Int64
+}
+
+func (l *leaping) Now() time.Time { return now.Add(time.Duration(l.calls.Add(1)) * time.Minute) }
+
+func (b *bench) settings() Settings { return Settings{OpenCost: b.opencost, Namespaces: b.namespaces} }
 
 // byHand runs the manager without controllers and returns a reconciler.
 func (b *bench) byHand(t *testing.T) reconcile.Reconciler {
 	t.Helper()
 	apitest.Run(t, b.mgr)
 
-	return newReconciler(b.mgr, b.options(), b.opencost, func(_ context.Context, w *v1alpha1.PriceBook) { b.woken <- w.Name })
+	return newReconciler(b.mgr, options(b.clock), b.settings(), func(_ context.Context, w *v1alpha1.PriceBook) { b.woken <- w.Name })
 }
 
 // running runs the controller.
 func (b *bench) running(t *testing.T) {
 	t.Helper()
-	if err := Setup(b.mgr, b.options(), b.opencost); err != nil {
+	if err := Setup(b.mgr, options(&leaping{}), b.settings()); err != nil {
 		t.Fatal(err)
 	}
 	apitest.Run(t, b.mgr)
 }
+
+// pass lets business time pass.
+func (b *bench) pass(d time.Duration) { b.clock.SetTime(b.clock.Now().Add(d)) }
 
 // book creates a book; change may be nil.
 func (b *bench) book(t *testing.T, namespace, name string, change func(*v1alpha1.PriceBook)) *v1alpha1.PriceBook {
@@ -230,10 +250,32 @@ func standingOf(book *v1alpha1.PriceBook) standing {
 	return s
 }
 
-var (
-	winner = standing{Active: true, ActiveReason: "Activated", ActiveMessage: messageActive, Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True", Priced: true}
-	loser  = standing{ActiveReason: "Demoted", ActiveMessage: messageDemoted, Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True"}
+var winner = standing{Active: true, ActiveReason: "Activated", ActiveMessage: messageActive, Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True", Priced: true}
+
+// The reasons for a loss that tests meet.
+const (
+	neverAnnotated = "it holds the slot, and none is annotated as active"
+	notAnnotated   = "it is annotated as active, and this one is not"
+	younger        = "both are annotated as active, and it is the younger one"
+	first          = "both are annotated as active and equally old, and its name comes first"
 )
+
+// older is why one annotated book loses to another, be it by a second or not.
+func older(book, to *v1alpha1.PriceBook) string {
+	if book.CreationTimestamp.Equal(&to.CreationTimestamp) {
+		return first
+	}
+
+	return younger
+}
+
+// lost is what the owner of a book sees that has lost.
+func lost(to *v1alpha1.PriceBook, why string) standing {
+	return standing{
+		ActiveReason: "Demoted", ActiveMessage: "PriceBook " + to.Namespace + "/" + to.Name + " is the active one: " + why,
+		Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True",
+	}
+}
 
 // stands returns a check of what a user sees of a book, for its newest
 // generation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/watch"
@@ -26,7 +27,7 @@ func TestWorkedElection(t *testing.T) {
 	b.await(t, old, winner)
 	b.younger(t, old)
 	fresh := b.book(t, b.b, "new", nil)
-	b.await(t, fresh, loser)
+	b.await(t, fresh, lost(old, neverAnnotated))
 	b.await(t, old, winner)
 
 	steps := []struct {
@@ -34,18 +35,19 @@ func TestWorkedElection(t *testing.T) {
 		do     func()
 		winner *v1alpha1.PriceBook
 		loser  *v1alpha1.PriceBook
+		why    string
 	}{
-		{"a/old annotated", func() { b.edit(t, old, annotate("true")) }, old, fresh},
-		{"b/new annotated as well", func() { b.edit(t, fresh, annotate("true")) }, fresh, old},
-		{"the annotation removed from b/new", func() { b.edit(t, fresh, annotate("")) }, old, fresh},
-		{"removed from a/old as well", func() { b.edit(t, old, annotate("")) }, old, fresh},
-		{"b/new annotated with another value", func() { b.edit(t, fresh, annotate("True")) }, old, fresh},
+		{"a/old annotated", func() { b.edit(t, old, annotate("true")) }, old, fresh, notAnnotated},
+		{"b/new annotated as well", func() { b.edit(t, fresh, annotate("true")) }, fresh, old, younger},
+		{"the annotation removed from b/new", func() { b.edit(t, fresh, annotate("")) }, old, fresh, notAnnotated},
+		{"removed from a/old as well", func() { b.edit(t, old, annotate("")) }, old, fresh, neverAnnotated},
+		{"b/new annotated with another value", func() { b.edit(t, fresh, annotate("True")) }, old, fresh, neverAnnotated},
 	}
 	for _, s := range steps {
 		t.Log(s.what)
 		s.do()
 		b.await(t, s.winner, winner)
-		b.await(t, s.loser, loser)
+		b.await(t, s.loser, lost(s.winner, s.why))
 	}
 
 	if err := b.c.Delete(t.Context(), old); err != nil {
@@ -110,7 +112,7 @@ func TestHandover(t *testing.T) {
 	fresh := b.book(t, b.b, "new", annotate("true"))
 
 	// The reconcile of the loser moves the slot too, and wakes the winner.
-	apitest.Settle(t, r, old, b.writes, b.stands(old, loser))
+	apitest.Settle(t, r, old, b.writes, b.stands(old, lost(fresh, notAnnotated)))
 	if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(fresh), fresh); err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +127,7 @@ func TestHandover(t *testing.T) {
 	default:
 		t.Error("nobody was woken (BETTER-PB-2)")
 	}
+	b.pass(time.Minute)
 	apitest.Settle(t, r, fresh, b.writes, b.stands(fresh, winner))
 
 	for _, book := range []*v1alpha1.PriceBook{old, fresh} {
@@ -141,7 +144,7 @@ func TestStaleStanding(t *testing.T) {
 	old := b.book(t, b.a, "old", annotate("true"))
 	b.await(t, old, winner)
 	other := b.book(t, b.b, "other", nil)
-	b.await(t, other, loser)
+	b.await(t, other, lost(old, notAnnotated))
 
 	force := func(book *v1alpha1.PriceBook, active bool) {
 		apitest.Eventually(t, "a write of status", func(ctx context.Context) error {
@@ -153,7 +156,7 @@ func TestStaleStanding(t *testing.T) {
 		})
 	}
 	force(other, true)
-	b.await(t, other, loser)
+	b.await(t, other, lost(old, notAnnotated))
 	force(old, false)
 	b.await(t, old, winner)
 }
@@ -167,7 +170,7 @@ func TestDeletingIncumbent(t *testing.T) {
 	held := b.book(t, b.a, "held", func(p *v1alpha1.PriceBook) { p.Finalizers = []string{"example.org/hold"} })
 	b.await(t, held, winner)
 	heir := b.book(t, b.b, "heir", nil)
-	b.await(t, heir, loser)
+	b.await(t, heir, lost(held, neverAnnotated))
 
 	if err := b.c.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
@@ -213,7 +216,7 @@ func TestManyBooks(t *testing.T) {
 
 	elected := func() {
 		apitest.Eventually(t, "one active book, as elected", func(ctx context.Context) error {
-			o, err := electFrom(ctx, b.c)
+			o, err := electFrom(ctx, b.c, nil)
 			switch {
 			case err != nil:
 				return err

@@ -20,7 +20,7 @@ const (
 
 func activated() event.Event { return event.Normal(reasonActivated, messageActive) }
 
-func demoted() event.Event { return event.Normal(reasonDemoted, messageDemoted) }
+func demoted(message string) event.Event { return event.Normal(reasonDemoted, message) }
 
 func restarted(i opencost.Installation) event.Event {
 	return event.Normal(reasonRestarted, fmt.Sprintf("restarted Deployment %s/%s on the prices of this PriceBook", i.Namespace, i.Deployment))
@@ -32,6 +32,7 @@ func restartFailed(err error) event.Event { return event.Warning(reasonRestartFa
 
 // severalAnnotated is said because users expect the book that was annotated
 // last to win.
-func severalAnnotated(n int) event.Event {
-	return event.Warning(reasonSeveralAnnotated, fmt.Errorf("%d PriceBooks are annotated as active; the youngest of them is", n))
+func severalAnnotated(n int, winner string) event.Event {
+	return event.Warning(reasonSeveralAnnotated,
+		fmt.Errorf("%d PriceBooks are annotated as active; the youngest of them is, which is %s, whichever was annotated last", n, winner))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -53,30 +54,39 @@ func (e *external) compare(ctx context.Context, b *v1alpha1.PriceBook) (push, er
 	return p, nil
 }
 
-// carryOut stores the document and restarts OpenCost. The mark that a restart
-// is due is stored with the document and removed only after the restart, so
-// whatever fails in between is made up for by the next reconcile (BETTER-PB-3).
-func (e *external) carryOut(ctx context.Context, b *v1alpha1.PriceBook, p push) error {
+// done is the push after all of it has happened.
+func (p push) done() push { return push{document: p.document, stored: p.stored} }
+
+// carryOut stores the document and restarts OpenCost, or returns after how long
+// OpenCost may be restarted again. The mark that a restart is due is stored with
+// the document and removed only after the restart, so whatever fails in between
+// is made up for by the next reconcile (BETTER-PB-3).
+func (e *external) carryOut(ctx context.Context, b *v1alpha1.PriceBook, p push) (wait time.Duration, err error) {
 	if p.settled() {
-		return nil
+		return 0, nil
 	}
 	cm := p.stored
 	if p.write {
-		var err error
 		if cm, err = e.store(ctx, p); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if err := e.opencost.Restart(ctx, e.client, e.clock.Now()); err != nil {
+	switch wait, err := e.settings.OpenCost.Restart(ctx, e.client, e.live, e.clock.Now()); {
+	case err != nil:
 		e.record.Event(b, restartFailed(err))
-		return err
+		return 0, err
+	case wait > 0:
+		return wait, nil
 	}
-	e.record.Event(b, restarted(e.opencost))
+	e.record.Event(b, restarted(e.settings.OpenCost))
 
+	// Only if the document is still the one that was read: another may have
+	// been written since, and OpenCost was not restarted on that.
 	before := cm.DeepCopy()
 	meta.RemoveAnnotations(cm, opencost.AnnotationRestartPending)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 
-	return errors.Wrapf(e.client.Patch(ctx, cm, client.MergeFrom(before), client.FieldOwner(frame.FieldManager)),
+	return 0, errors.Wrapf(client.IgnoreNotFound(e.client.Patch(ctx, cm, patch, client.FieldOwner(frame.FieldManager))),
 		"cannot note the restart of OpenCost on ConfigMap %q", client.ObjectKeyFromObject(cm).String())
 }
 
@@ -91,7 +101,7 @@ func (e *external) store(ctx context.Context, p push) (*corev1.ConfigMap, error)
 
 	if p.stored == nil {
 		cm := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: e.opencost.Namespace, Name: ConfigMapName, Annotations: pending},
+			ObjectMeta: metav1.ObjectMeta{Namespace: e.settings.OpenCost.Namespace, Name: ConfigMapName, Annotations: pending},
 			Data:       map[string]string{documentKey: text},
 		}
 
@@ -106,6 +116,10 @@ func (e *external) store(ctx context.Context, p push) (*corev1.ConfigMap, error)
 	}
 	cm.Data[documentKey] = text
 
-	return cm, errors.Wrapf(e.client.Patch(ctx, cm, client.MergeFrom(p.stored), client.FieldOwner(frame.FieldManager)),
+	// A document that was rendered long ago, by a controller that has been
+	// replaced since, must not come on top of a newer one.
+	patch := client.MergeFromWithOptions(p.stored, client.MergeFromWithOptimisticLock{})
+
+	return cm, errors.Wrapf(e.client.Patch(ctx, cm, patch, client.FieldOwner(frame.FieldManager)),
 		"cannot write the pricing document, ConfigMap %q", client.ObjectKeyFromObject(cm).String())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,6 +65,7 @@ func TestPush(t *testing.T) {
 	if err := b.c.Update(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
+	b.pass(time.Minute)
 	b.edit(t, book, func(p *v1alpha1.PriceBook) { p.Spec.Rates.CPUHour = "1.80" })
 	apitest.Settle(t, r, book, b.writes, b.stands(book, winner))
 	cm = b.configMap(t)
@@ -101,7 +103,7 @@ func TestFailedRestart(t *testing.T) {
 	r := b.byHand(t)
 	book := b.book(t, b.a, "tariff-a", nil)
 	failed := winner
-	failed.Synced, failed.Priced = "False", false
+	failed.Synced, failed.Priced, failed.ActiveMessage = "False", false, messageRestartDue
 
 	apitest.Eventually(t, "the failure", func(ctx context.Context) error {
 		if _, err := r.Reconcile(ctx, requestFor(book)); err != nil {
@@ -136,7 +138,7 @@ func TestFailedRestart(t *testing.T) {
 // TestNotPushed lists the active books that OpenCost is not told of, after one
 // that it was told of: its document stays, and nothing restarts.
 func TestNotPushed(t *testing.T) {
-	unready := standing{Active: true, ActiveReason: "Activated", ActiveMessage: messageActive, Ready: "False", ReadyReason: "PricebookParseFailed", Synced: "True"}
+	unready := standing{Active: true, ActiveReason: "Activated", ActiveMessage: messageUnready, Ready: "False", ReadyReason: "PricebookParseFailed", Synced: "True"}
 	percent := standing{Active: true, ActiveReason: "Activated", ActiveMessage: "valuationMode percent is not rendered", Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True"}
 
 	cases := map[string]struct {
@@ -201,6 +203,7 @@ func TestValidation(t *testing.T) {
 		t.Errorf("OPEN-PB-7: want %q, got %q", want, got)
 	}
 
+	b.pass(time.Minute)
 	b.edit(t, book, func(p *v1alpha1.PriceBook) { p.Spec.Rates = &v1alpha1.PriceRates{} })
 	apitest.Settle(t, r, book, b.writes, b.stands(book, winner))
 	if got := book.Status.ActivePricing["CPU"]; got != "0" {

@@ -1,17 +1,22 @@
 package pricebook
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/finops/election"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 )
 
 const (
-	messageDemoted     = "another PriceBook is the active one"
-	messageActive      = "this PriceBook is the active one"
+	messageActive      = "this PriceBook is the active one: it prices OpenCost, Offerings, and hours measured for namespaces without a PriceBook of their own"
+	messageRestartDue  = "this PriceBook is the active one; OpenCost is yet to be restarted on its prices"
+	messageUnready     = "this PriceBook is the active one; OpenCost keeps the prices it was told before, because these cannot be read"
 	messageNotRendered = "valuationMode percent is not rendered" // OPEN-PB-9.
+	messageTakesOver   = "this PriceBook is about to become the active one"
 	messageValid       = "the rates can be read"
 )
 
@@ -42,33 +47,67 @@ func rendered(b *v1alpha1.PriceBook) bool {
 }
 
 // reportSlot says on a book how it stands to the slot, as far as that is not
-// said when the slot moves: the condition is written on transitions only.
-func reportSlot(b *v1alpha1.PriceBook, p plan) {
-	won := p.winner != nil && p.winner.UID == b.UID
-	active := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.TypeActive)
+// said when the slot moves.
+func (e *external) reportSlot(b *v1alpha1.PriceBook) {
+	o := e.next.outcome
+	switch active := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.TypeActive); {
+	case o.won(b) && b.Status.Active && e.next.push.settled():
+		reportWinner(b, e.next)
+	case o.won(b), b.Status.Active, takesOver(b):
+		return // Update moves the slot or tells OpenCost, and says so.
+	case active == nil, active.Message != o.messageDemoted(b):
+		// A new book that has lost its first election (OPEN-PB-3), or one that
+		// has lost to another than before, or for another reason.
+		b.Status.ActivePricing = nil
+		b.Report(v1alpha1.Demoted(o.messageDemoted(b)))
+		if c := o.candidates[b.UID]; c.Annotation == election.Elected && o.annotated > 1 && o.winner != nil {
+			e.record.Event(b, severalAnnotated(o.annotated, key(o.winner)))
+		}
+	}
+}
+
+// reportWinner says on the book that holds the slot what it prices, and repeats
+// what OpenCost was told of it. While a restart is due OpenCost still runs on
+// what it was told before, and that stays.
+func reportWinner(b *v1alpha1.PriceBook, p plan) {
 	switch {
-	case !won && b.Status.Active, won && !b.Status.Active:
-		return // Update moves the slot and says so.
-	case won && (active == nil || active.Status != metav1.ConditionTrue || active.Message != messageActivated(b)):
-		b.Report(v1alpha1.Activated(messageActivated(b)))
-	case !won && (active == nil || active.Status != metav1.ConditionFalse):
-		b.Report(v1alpha1.Demoted(messageDemoted)) // A new book that has lost its first election (OPEN-PB-3).
-	}
-	if !won || p.push.settled() {
-		reportPricing(b, p.push)
+	case !rendered(b):
+		b.Status.ActivePricing = nil
+		b.Report(v1alpha1.Activated(messageNotRendered))
+	case !p.ready:
+		b.Status.ActivePricing = nil
+		b.Report(v1alpha1.Activated(messageUnready))
+	case !p.push.settled():
+		b.Report(v1alpha1.Activated(messageRestartDue))
+	default:
+		b.Status.ActivePricing = p.push.document
+		b.Report(v1alpha1.Activated(messageActive))
 	}
 }
 
-// reportPricing repeats on a book what OpenCost was told of it: nothing, unless
-// it is active and ready.
-func reportPricing(b *v1alpha1.PriceBook, p push) {
-	b.Status.ActivePricing = p.document
-}
-
-func messageActivated(b *v1alpha1.PriceBook) string {
+// messagePromoted is said before OpenCost has been looked at.
+func messagePromoted(b *v1alpha1.PriceBook) string {
 	if !rendered(b) {
 		return messageNotRendered
 	}
 
 	return messageActive
+}
+
+// messageDemoted names the book that is active, and says why it is not this one.
+func (o outcome) messageDemoted(b *v1alpha1.PriceBook) string {
+	loser := o.candidates[b.UID]
+	if o.winner == nil {
+		return "no PriceBook is the active one: " + election.Why(election.Book{}, loser)
+	}
+
+	return fmt.Sprintf("PriceBook %s is the active one: %s", key(o.winner), election.Why(o.candidates[o.winner.UID], loser))
+}
+
+// takesOver says whether a book is marked as the next to hold the slot. No field
+// of the API is for that, so the message of the condition is the mark.
+func takesOver(b *v1alpha1.PriceBook) bool {
+	active := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.TypeActive)
+
+	return active != nil && active.Status == metav1.ConditionFalse && active.Message == messageTakesOver
 }

@@ -1,0 +1,318 @@
+package pricebook
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+)
+
+// A longer storm takes a flag of its own:
+//
+//	go test ./internal/controller/finops/pricebook -run Storm -v -edits 2000
+var (
+	edits = flag.Int("edits", 120, "how many edits the storm of TestStorm has")
+	seed  = flag.Uint64("seed", 0, "of that storm; 0 draws one")
+)
+
+// A lateClient holds every write back until before returns.
+type lateClient struct {
+	client.Client
+
+	before func()
+}
+
+func (c lateClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	c.before()
+	return c.Client.Create(ctx, obj, opts...)
+}
+
+func (c lateClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	c.before()
+	return c.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (c lateClient) Status() client.SubResourceWriter {
+	return lateStatus{SubResourceWriter: c.Client.Status(), before: c.before}
+}
+
+type lateStatus struct {
+	client.SubResourceWriter
+
+	before func()
+}
+
+func (w lateStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	w.before()
+	return w.SubResourceWriter.Update(ctx, obj, opts...)
+}
+
+// lateManager hands out a client whose writes are late.
+type lateManager struct {
+	ctrl.Manager
+
+	before func()
+}
+
+func (m lateManager) GetClient() client.Client {
+	return lateClient{Client: m.Manager.GetClient(), before: m.before}
+}
+
+// TestLateWrites lets a controller give the slot to one book and holds it back
+// before each of its writes in turn, as a machine that is suspended does. In the
+// meantime somebody annotates another book, and the controller that has taken
+// over gives the slot to that one. Whatever the first one writes when it wakes
+// up, at no moment are two books active, and the second one's word stands.
+func TestLateWrites(t *testing.T) {
+	for at := 1; ; at++ {
+		reached := false
+		t.Run(fmt.Sprintf("BeforeWrite%d", at), func(t *testing.T) { reached = lateWrite(t, at) })
+		if t.Failed() {
+			return
+		}
+		if !reached {
+			// Promised, demoted, promoted, written, restarted, noted, reported.
+			if at <= 7 {
+				t.Errorf("a takeover has only %d writes; the test is too late for most of them", at-1)
+			}
+			return
+		}
+	}
+}
+
+func lateWrite(t *testing.T, at int) (reached bool) {
+	b := newBench(t)
+	b.deployment(t)
+	successor := b.byHand(t)
+
+	// The first controller's writes are counted, and the one before which it is
+	// suspended waits.
+	suspended, resume := make(chan struct{}), make(chan struct{})
+	writes := 0
+	mgr, _ := apitest.Manager(t)
+	late := lateManager{Manager: mgr, before: func() {
+		if writes++; writes == at {
+			close(suspended)
+			<-resume
+		}
+	}}
+	apitest.Run(t, mgr)
+	predecessor := newReconciler(late, options(b.clock), b.settings(), func(context.Context, *v1alpha1.PriceBook) {})
+
+	x := b.book(t, b.a, "x", nil)
+	apitest.Settle(t, successor, x, b.writes, b.stands(x, winner))
+	y := b.book(t, b.b, "y", annotate("true"))
+	z := b.book(t, b.a, "z", nil) // The younger one or, within a second, the first by name.
+	stop := b.neverTwo(t)
+	b.pass(time.Minute)
+
+	done := make(chan error)
+	go func() {
+		var err error
+		for range 50 { // Passes that find their cache behind the server come to nothing.
+			if _, err = predecessor.Reconcile(context.Background(), requestFor(y)); err != nil || writes >= at || b.stands(y, winner)(context.Background()) == nil {
+				break
+			}
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.stands(y, winner)(t.Context()); err != nil {
+			t.Fatalf("the takeover has not come to an end: %v", err)
+		}
+		return false
+	case <-suspended:
+	}
+
+	// Nobody touches y, so its version alone gives a late promotion away to
+	// nobody.
+	b.edit(t, z, annotate("true"))
+	b.pass(time.Minute)
+	apitest.Settle(t, successor, z, b.writes, b.stands(z, winner))
+	before, rollout := b.configMap(t), b.rollout(t)
+
+	close(resume)
+	if err := <-done; err != nil {
+		t.Errorf("the first controller failed: %v", err)
+	}
+	stop()
+	if err := b.stands(z, winner)(t.Context()); err != nil {
+		t.Errorf("the late write undid what the successor has done: %v", err)
+	}
+	if after := b.configMap(t); after.Data[documentKey] != before.Data[documentKey] {
+		t.Errorf("a late document came on top: %s", after.Data[documentKey])
+	}
+	if after := b.rollout(t); after[restartedAtKey] != rollout[restartedAtKey] {
+		t.Errorf("a late restart came on top, at %s", after[restartedAtKey])
+	}
+	apitest.Settle(t, successor, x, b.writes, b.stands(x, lost(z, notAnnotated)))
+	apitest.Settle(t, successor, y, b.writes, b.stands(y, lost(z, older(y, z))))
+
+	return true
+}
+
+const restartedAtKey = "finops.stakater.com/restartedAt"
+
+// looks counts what a reader sees that never stops looking.
+type looks struct {
+	mu   sync.Mutex
+	next chan struct{} // Closed by the next look.
+
+	all, none, one, more int
+}
+
+// look lists all books over and over, each time from the server, until the
+// context ends.
+func (l *looks) look(ctx context.Context, t *testing.T, c client.Client) {
+	for ctx.Err() == nil {
+		books := &v1alpha1.PriceBookList{}
+		if err := c.List(ctx, books); err != nil {
+			if ctx.Err() == nil {
+				t.Errorf("cannot look: %v", err)
+			}
+			return
+		}
+		active := 0
+		for i := range books.Items {
+			if books.Items[i].Status.Active {
+				active++
+			}
+		}
+		l.count(active)
+	}
+}
+
+func (l *looks) count(active int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all++
+	switch active {
+	case 0:
+		l.none++
+	case 1:
+		l.one++
+	default:
+		l.more++
+	}
+	close(l.next)
+	l.next = make(chan struct{})
+}
+
+// await returns after n more looks.
+func (l *looks) await(ctx context.Context, n int) {
+	for range n {
+		l.mu.Lock()
+		next := l.next
+		l.mu.Unlock()
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// TestStorm hands over between two controllers of which both believe to lead,
+// each of them late with some of its writes by many looks of a reader, while
+// annotations come and go, books are created and deleted, and somebody's edits of
+// status get between. A reader that never stops looking must never see two active
+// books, nor may the watch, which misses no state.
+func TestStorm(t *testing.T) {
+	b := newBench(t)
+	b.deployment(t)
+	stop := b.neverTwo(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("seed %d", *seed)
+	seen := &looks{next: make(chan struct{})}
+	var readers sync.WaitGroup
+	readers.Go(func() { seen.look(ctx, t, b.c) })
+
+	managers := []ctrl.Manager{b.mgr, nil}
+	managers[1], _ = apitest.Manager(t)
+	for i, mgr := range managers {
+		var mu sync.Mutex
+		rng := rand.New(rand.NewPCG(*seed, uint64(i)))
+		late := lateManager{Manager: mgr, before: func() {
+			mu.Lock()
+			n := rng.IntN(5)
+			mu.Unlock()
+			if n == 0 {
+				seen.await(ctx, 60) // As long as the other one takes for a takeover or two.
+			}
+		}}
+		if err := Setup(late, options(&leaping{}), b.settings()); err != nil {
+			t.Fatal(err)
+		}
+		apitest.Run(t, mgr)
+	}
+
+	rng := rand.New(rand.NewPCG(*seed, 99))
+	for i := range *edits {
+		b.storm(t, rng, i)
+		seen.await(ctx, rng.IntN(6))
+	}
+
+	apitest.Eventually(t, "one active book, as elected", func(ctx context.Context) error {
+		o, err := electFrom(ctx, b.c, nil)
+		switch {
+		case err != nil:
+			return err
+		case o.winner == nil:
+			return fmt.Errorf("there is no book left")
+		case !o.settled():
+			return fmt.Errorf("%d to demote, promote %t", len(o.demote), o.promote)
+		}
+		return b.stands(o.winner, winner)(ctx)
+	})
+	cancel()
+	readers.Wait()
+	stop()
+	t.Logf("%d edits; %d looks: %d saw one active book, %d none, %d more", *edits, seen.all, seen.one, seen.none, seen.more)
+	if seen.more > 0 || seen.one == 0 || seen.all < *edits {
+		t.Errorf("want looks at one active book, and none at two")
+	}
+}
+
+// storm makes one random edit among eight names.
+func (b *bench) storm(t *testing.T, rng *rand.Rand, i int) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: []string{b.a, b.b}[rng.IntN(2)], Name: fmt.Sprintf("book-%d", rng.IntN(4))}
+	value := []string{"true", "true", "", "1"}[rng.IntN(4)]
+	destroy := rng.IntN(8) == 0
+
+	book := &v1alpha1.PriceBook{}
+	err := b.c.Get(t.Context(), key, book)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		t.Fatal(err)
+	case err != nil:
+		b.book(t, key.Namespace, key.Name, annotate(value))
+	case destroy:
+		if err := b.c.Delete(t.Context(), book); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		b.edit(t, book, func(p *v1alpha1.PriceBook) {
+			annotate(value)(p)
+			p.Labels = map[string]string{"edit": fmt.Sprint(i)}
+		})
+	}
+}
