@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,14 +80,14 @@ func expected(t *testing.T, text []byte) []string {
 
 	lines := make([]string, 0, len(answer.Data[0]))
 	for name, item := range answer.Data[0] {
-		line := name + " " + item.Properties.Namespace + " " + item.Start.UTC().Format("15:04") + " " + item.End.UTC().Format("15:04")
+		line := []string{name, item.Properties.Namespace, item.Start.UTC().Format("15:04"), item.End.UTC().Format("15:04")}
 		for _, quantity := range []*big.Rat{
 			exact(item.Cores), exact(item.Bytes), new(big.Rat).Mul(exact(item.GPUUsage), exact(item.GPUs)), exact(item.Volumes),
 			new(big.Rat).Add(exact(item.Sent), exact(item.Received)),
 		} {
-			line += " " + plain(quantity)
+			line = append(line, plain(quantity))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(line, " "))
 	}
 	slices.Sort(lines)
 	return lines
