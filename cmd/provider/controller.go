@@ -86,9 +86,14 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 		Limiter:                 ratelimiter.NewGlobal(f.maxReconcileRate),
 	}
 	settings := controller.Settings{
-		Mirror:   m,
-		OpenCost: opencost.Installation{Namespace: env.openCostNamespace, Deployment: env.openCostDeployment},
-		Bundled:  env.multiTenantOperator,
+		Mirror: m,
+		OpenCost: opencost.Installation{
+			Namespace:   env.openCostNamespace,
+			Deployment:  env.openCostDeployment,
+			MinInterval: f.openCostRestartMinInterval,
+		},
+		PriceBookNamespaces: splitNames(f.priceBookNamespaces),
+		Bundled:             env.multiTenantOperator,
 		CostJob: costjob.Settings{
 			Image:            env.operatorImage,
 			ImagePullSecrets: env.imagePullSecrets,

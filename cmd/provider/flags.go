@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
@@ -46,6 +47,9 @@ type flags struct {
 	poll             time.Duration
 	maxReconcileRate int
 
+	priceBookNamespaces        string
+	openCostRestartMinInterval time.Duration
+
 	clockOffset time.Duration
 
 	zap zap.Options
@@ -81,6 +85,9 @@ func parse(args []string, output io.Writer) (*flags, error) {
 	set.DurationVar(&f.poll, "poll", 10*time.Minute, "how often a settled object is checked without an event")
 	set.IntVar(&f.maxReconcileRate, "max-reconcile-rate", defaultReconcileRate, "reconciles a second, over all kinds")
 
+	set.StringVar(&f.priceBookNamespaces, "pricebook-namespaces", "", "comma-separated namespaces whose price books take part in the election; empty: all")
+	set.DurationVar(&f.openCostRestartMinInterval, "opencost-restart-min-interval", 0, "least time between two restarts of OpenCost; below a second it is a second")
+
 	set.DurationVar(&f.clockOffset, "clock-offset", 0, "moves business time, for tests only: it ends contracts and bills at the moved hour")
 
 	f.zap.BindFlags(set)
@@ -105,12 +112,34 @@ func (f *flags) check(set *flag.FlagSet) []error {
 	if _, _, err := splitAddress(f.webhookAddress); err != nil {
 		wrong = append(wrong, fmt.Errorf("--webhook-bind-address must be an address such as :9443: %w", err))
 	}
+	for _, ns := range splitNames(f.priceBookNamespaces) {
+		if len(validation.IsDNS1123Label(ns)) > 0 {
+			wrong = append(wrong, fmt.Errorf("--pricebook-namespaces must be names of namespaces, separated by commas: %q is none", ns))
+		}
+	}
+	if f.openCostRestartMinInterval < 0 {
+		wrong = append(wrong, fmt.Errorf("--opencost-restart-min-interval must not be negative, but is %s", f.openCostRestartMinInterval))
+	}
 	for name, d := range map[string]time.Duration{"--sync": f.sync, "--poll": f.poll} {
 		if d <= 0 {
 			wrong = append(wrong, fmt.Errorf("%s must be a positive duration, not %s", name, d))
 		}
 	}
 	return wrong
+}
+
+// splitNames returns the names of a comma-separated list. An empty name is
+// handed on, so that it is refused: a list that names nobody by mistake must not
+// mean everybody.
+func splitNames(list string) []string {
+	if list == "" {
+		return nil
+	}
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
 }
 
 func usage(set *flag.FlagSet) {

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPriceFlags reads the flags of the price books.
+func TestPriceFlags(t *testing.T) {
+	type want struct {
+		Namespaces []string
+		Interval   time.Duration
+		Wrong      string
+	}
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   want
+	}{
+		"Defaults": {
+			reason: "All namespaces take part, and nobody wishes restarts to be rarer.",
+		},
+		"Set": {
+			reason: "Blanks around a name are no part of it.",
+			args:   []string{"--pricebook-namespaces=finops-operator-system, prices", "--opencost-restart-min-interval=5m"},
+			want:   want{Namespaces: []string{"finops-operator-system", "prices"}, Interval: 5 * time.Minute},
+		},
+		"EmptyName": {
+			reason: "A list that names nobody must not admit everybody.",
+			args:   []string{"--pricebook-namespaces= "},
+			want:   want{Wrong: `--pricebook-namespaces must be names of namespaces, separated by commas: "" is none`},
+		},
+		"NoName": {
+			reason: "A pattern is no name; it would admit nobody without a word.",
+			args:   []string{"--pricebook-namespaces=finops-*"},
+			want:   want{Wrong: `--pricebook-namespaces must be names of namespaces, separated by commas: "finops-*" is none`},
+		},
+		"Negative": {
+			reason: "A typing error is not taken for the default.",
+			args:   []string{"--opencost-restart-min-interval=-5m"},
+			want:   want{Wrong: "--opencost-restart-min-interval must not be negative, but is -5m0s"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := want{}
+			if f, err := parse(tc.args, io.Discard); err != nil {
+				got.Wrong = err.Error()
+			} else {
+				got = want{Namespaces: splitNames(f.priceBookNamespaces), Interval: f.openCostRestartMinInterval}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nparse(%q): -want, +got:\n%s", tc.reason, tc.args, diff)
+			}
+		})
+	}
+}
