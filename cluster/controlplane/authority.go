@@ -63,6 +63,14 @@ func newAuthority(dir string) (*authority, error) {
 // issue signs a certificate for a client and for a server at the hosts, and
 // writes it to <name>.crt and <name>.key.
 func (a *authority) issue(name, user string, groups, hosts []string) (pair, error) {
+	p, err := a.sign(name, user, groups, hosts)
+	if err != nil {
+		return pair{}, err
+	}
+	return p, a.write(name, p)
+}
+
+func (a *authority) sign(name, user string, groups, hosts []string) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return pair{}, fmt.Errorf("cannot make the key of %q: %w", name, err)
@@ -89,8 +97,7 @@ func (a *authority) issue(name, user string, groups, hosts []string) (pair, erro
 	if err != nil {
 		return pair{}, err
 	}
-	p := pair{encode("CERTIFICATE", der), private}
-	return p, a.write(name, p)
+	return pair{encode("CERTIFICATE", der), private}, nil
 }
 
 // kubeconfig issues a client certificate and writes <name>.kubeconfig.

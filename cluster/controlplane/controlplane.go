@@ -64,6 +64,21 @@ func (c *ControlPlane) Kubeconfig() string { return c.file("admin.kubeconfig") }
 // URL is the API server's address.
 func (c *ControlPlane) URL() string { return c.ports.apiServerURL() }
 
+// ServingCertificate writes tls.crt and tls.key for a server on loopback into
+// the folder, and returns the authority that a client has to trust.
+func (c *ControlPlane) ServingCertificate(dir string) ([]byte, error) {
+	p, err := c.authority.sign("webhooks", "webhooks", nil, []string{loopback})
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range map[string][]byte{"tls.crt": p.cert, "tls.key": p.key} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return nil, fmt.Errorf("cannot write a serving certificate: %w", err)
+		}
+	}
+	return c.authority.pem, nil
+}
+
 // Done is closed when a part of it has ended.
 func (c *ControlPlane) Done() <-chan struct{} { return c.ended }
 

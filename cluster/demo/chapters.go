@@ -21,8 +21,11 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.Product.MoveTo(ctx, at); err != nil {
 		return err
 	}
+	if err := d.RegisterWebhooks(ctx); err != nil {
+		return err
+	}
 	d.blank()
-	d.sayf("The controller runs. Its business time begins at %s, so that hours can pass at will.", at.Format(time.RFC3339))
+	d.sayf("The controller runs, and the API server asks its webhooks. Its business time begins at %s, so that hours can pass at will.", at.Format(time.RFC3339))
 	return nil
 }
 

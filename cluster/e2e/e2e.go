@@ -95,6 +95,9 @@ func tell(ctx context.Context, o Options, harness string, s story, dir string) e
 	if err := world.Product.MoveTo(ctx, begin); err != nil {
 		return err
 	}
+	if err := world.RegisterWebhooks(ctx); err != nil {
+		return err
+	}
 	server, err := control.Serve(world.Product)
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func tell(ctx context.Context, o Options, harness string, s story, dir string) e
 		"HARNESS="+harness,
 		control.Variable+"="+server.URL,
 		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
-		"LOGS="+dir,
+		"LOGS="+dir, "STORY="+filepath.Join(o.Root, suites, s.suite, s.name),
 	))
 }
 

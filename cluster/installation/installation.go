@@ -76,6 +76,9 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 	if err := i.applyOpenCost(ctx); err != nil {
 		return err
 	}
+	if err := i.prepareWebhooks(); err != nil {
+		return err
+	}
 	i.Product.Binary, err = product.Build(ctx, o.Root, o.Dir, o.Progress)
 	return err
 }
@@ -100,6 +103,25 @@ func (i *Installation) Wait(ctx context.Context) error {
 	case <-i.Product.Failed():
 		return i.Product.Ended()
 	}
+}
+
+// RegisterWebhooks tells the API server to ask the controller. From then on
+// Offerings and Subscriptions can be created only while one runs.
+func (i *Installation) RegisterWebhooks(ctx context.Context) error {
+	return i.Product.Webhooks.Register(ctx, i.Product.Kubectl, i.dir)
+}
+
+func (i *Installation) prepareWebhooks() error {
+	certificates := filepath.Join(i.dir, "webhooks")
+	if err := os.Mkdir(certificates, 0o700); err != nil {
+		return fmt.Errorf("cannot make the folder for the webhooks' certificate: %w", err)
+	}
+	ca, err := i.Testbed.ServingCertificate(certificates)
+	if err != nil {
+		return err
+	}
+	i.Product.Webhooks, err = product.NewWebhooks(certificates, ca)
+	return err
 }
 
 // InstallDefinitions applies the CRDs and waits until they are served.

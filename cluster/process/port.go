@@ -2,9 +2,34 @@ package process
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 )
+
+// The range that QuietPort draws from lies below the one that the kernel gives
+// to outgoing connections.
+const (
+	firstQuiet = 20000
+	quietPorts = 12000
+)
+
+// QuietPort returns a free loopback port for a server that stops and starts
+// again: no connection takes it in between, as it might one of FreePorts.
+func QuietPort() (int, error) {
+	for range quietPorts {
+		port := firstQuiet + rand.IntN(quietPorts)
+		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			return 0, fmt.Errorf("cannot give back port %d: %w", port, err)
+		}
+		return port, nil
+	}
+	return 0, fmt.Errorf("cannot find a free loopback port from %d to %d", firstQuiet, firstQuiet+quietPorts-1)
+}
 
 // FreePorts returns n different TCP ports that were free on the loopback
 // interface a moment ago. Somebody may take one before its server does, so

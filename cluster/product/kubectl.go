@@ -35,12 +35,17 @@ func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
 
 // Get reads one object, or a list, into a value.
 func (k Kubectl) Get(ctx context.Context, into any, args ...string) error {
-	text, err := k.Run(ctx, append([]string{"get", "--output=json"}, args...)...)
+	return k.read(ctx, into, append([]string{"get", "--output=json"}, args...)...)
+}
+
+// read reads the JSON that a command prints.
+func (k Kubectl) read(ctx context.Context, into any, args ...string) error {
+	text, err := k.Run(ctx, args...)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("cannot read what kubectl get %s prints: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("cannot read what kubectl %s prints: %w", strings.Join(args, " "), err)
 	}
 	return nil
 }

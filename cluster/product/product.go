@@ -43,6 +43,7 @@ type Product struct {
 	OpenCost string // Base URL.
 	Kubectl  Kubectl
 	Logs     string // Folder for the logs of the controller and of each run.
+	Webhooks *Webhooks
 
 	offset     atomic.Int64 // Nanoseconds of business time ahead of the machine's.
 	controller *process.Process
@@ -84,7 +85,7 @@ func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 	probe := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	p.controller, err = process.Start(process.Spec{
 		Name: "controller", Path: p.Binary, LogDir: p.Logs,
-		Args: []string{"--health-probe-bind-address=" + probe, p.clockFlag()},
+		Args: append([]string{"--health-probe-bind-address=" + probe, p.clockFlag()}, p.Webhooks.arguments()...),
 		Env:  p.controllerEnvironment(),
 	})
 	if err != nil {
@@ -93,7 +94,7 @@ func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	err = process.WaitFor(ctx, "the controller to be ready", func(ctx context.Context) error {
-		return askReady(ctx, "http://"+probe+"/readyz")
+		return errors.Join(askReady(ctx, "http://"+probe+"/readyz"), p.Webhooks.ready(ctx))
 	}, p.controller)
 	if err != nil {
 		return fmt.Errorf("%w; its log is %s", err, p.controller.Log())
@@ -126,13 +127,13 @@ func (p *Product) clockFlag() string { return "--clock-offset=" + p.clockOffset(
 
 func (p *Product) controllerEnvironment() []string {
 	return append(cleanEnvironment(),
+		p.Webhooks.variable(),
 		"KUBECONFIG="+p.Kubectl.Kubeconfig,
 		"POSTGRES_CONNECTION_STRING="+p.DSN,
 		"OPENCOST_CONNECTION_STRING="+p.OpenCost,
 		"OPENCOST_DEPLOYMENT_NAME="+OpenCostDeployment,
 		"OPENCOST_DEPLOYMENT_NAMESPACE="+OpenCostNamespace,
 		"OPERATOR_IMAGE="+image,
-		"ENABLE_WEBHOOKS=false", // There is no Service that the API server could call them by.
 	)
 }
 

@@ -103,6 +103,14 @@ func (b *Testbed) Environment() []string {
 	return env
 }
 
+// ServingCertificate is for a webhook server; see the control plane's.
+func (b *Testbed) ServingCertificate(dir string) ([]byte, error) {
+	if b.controlPlane == nil {
+		return nil, errors.New("cannot issue a serving certificate: the control plane is not ours")
+	}
+	return b.controlPlane.ServingCertificate(dir)
+}
+
 // KubectlCache is the folder in which kubectl may remember what the control
 // plane of that kubeconfig serves. In the user's own cache it would remember by
 // address, and an address of today was another cluster's yesterday.

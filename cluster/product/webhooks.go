@@ -1,0 +1,105 @@
+package product
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+)
+
+// webhookManifest is what is installed with a real cluster's Service.
+const webhookManifest = "package/webhookconfigurations/finops.stakater.com.yaml"
+
+// Webhooks are where the API server reaches the controller. Outside of the
+// cluster it has no Service, so the configuration names an address.
+type Webhooks struct {
+	Port         int    // The same for every controller, because the configuration names it.
+	Certificates string // Folder with tls.crt and tls.key.
+	CA           []byte // What the API server has to trust.
+}
+
+// NewWebhooks finds a port that stays free between two controllers.
+func NewWebhooks(certificates string, ca []byte) (*Webhooks, error) {
+	port, err := process.QuietPort()
+	return &Webhooks{Port: port, Certificates: certificates, CA: ca}, err
+}
+
+// Register applies the configuration as it is shipped, but for the address.
+func (w *Webhooks) Register(ctx context.Context, kubectl Kubectl, dir string) error {
+	var configuration map[string]any
+	if err := kubectl.read(ctx, &configuration, "create", "--dry-run=client", "--output=json", "-f", webhookManifest); err != nil {
+		return err
+	}
+	if err := w.redirect(configuration); err != nil {
+		return fmt.Errorf("cannot use %s: %w", webhookManifest, err)
+	}
+	file := filepath.Join(dir, "webhooks.json")
+	if err := writeJSON(file, configuration); err != nil {
+		return err
+	}
+	_, err := kubectl.Run(ctx, "apply", "-f", file)
+	return err
+}
+
+// redirect replaces each Service by an address on loopback.
+func (w *Webhooks) redirect(configuration map[string]any) error {
+	webhooks, _ := configuration["webhooks"].([]any)
+	if len(webhooks) == 0 {
+		return errors.New("it has no webhooks")
+	}
+	for _, each := range webhooks {
+		webhook, _ := each.(map[string]any)
+		client, _ := webhook["clientConfig"].(map[string]any)
+		service, _ := client["service"].(map[string]any)
+		path, ok := service["path"].(string)
+		if !ok {
+			return fmt.Errorf("webhook %v names no Service with a path", webhook["name"])
+		}
+		webhook["clientConfig"] = map[string]any{"url": "https://" + w.address() + path, "caBundle": w.CA}
+	}
+	return nil
+}
+
+func (w *Webhooks) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port)) }
+
+func (w *Webhooks) arguments() []string {
+	if w == nil {
+		return nil
+	}
+	return []string{"--webhook-bind-address=" + w.address(), "--webhook-cert-path=" + w.Certificates}
+}
+
+func (w *Webhooks) variable() string {
+	return "ENABLE_WEBHOOKS=" + strconv.FormatBool(w != nil)
+}
+
+// ready is nil once the controller answers on the address.
+func (w *Webhooks) ready(ctx context.Context) error {
+	if w == nil {
+		return nil
+	}
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // Whether it speaks is all that is asked.
+	connection, err := dialer.DialContext(ctx, "tcp", w.address())
+	if err != nil {
+		return fmt.Errorf("the webhooks do not answer: %w", err)
+	}
+	return connection.Close()
+}
+
+func writeJSON(file string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("cannot encode a manifest: %w", err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("cannot write a manifest: %w", err)
+	}
+	return nil
+}
