@@ -90,18 +90,15 @@ func (s secret) swap(t *testing.T, certs string) {
 	t.Helper()
 	data := filepath.Join(s.dir, "..data")
 	former, _ := os.Readlink(data) // There is none at first.
-	folder, err := os.MkdirTemp(s.dir, "..version-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS(certs)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Symlink(filepath.Base(folder), data+"_tmp"), os.Rename(data+"_tmp", data)); err != nil {
+	if err := errors.Join(os.Symlink(folder, data+"_tmp"), os.Rename(data+"_tmp", data)); err != nil {
 		t.Fatal(err)
 	}
 	if former != "" {
-		if err := os.RemoveAll(filepath.Join(s.dir, former)); err != nil {
+		if err := os.RemoveAll(former); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -159,11 +160,15 @@ func (w *world) isAsked(t *testing.T, want bool) {
 	})
 }
 
+// patience is how long something may take: the namespace controller looks again
+// after many seconds only.
+const patience = 90 * time.Second
+
 // eventually is apitest's, also for what happens after a test.
 func eventually(ctx context.Context, t *testing.T, what string, check func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})
@@ -208,9 +213,9 @@ func (w *world) merge(t *testing.T, o client.Object, patch string) error {
 func (w *world) gone(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
-		apitest.Eventually(t, "the end of "+o.GetName(), func(ctx context.Context) error {
-			if err := w.Get(ctx, client.ObjectKeyFromObject(o), o); !kerrors.IsNotFound(err) {
-				return errors.Join(errors.New("it is still there"), err)
+		eventually(t.Context(), t, "the end of "+o.GetName(), func() error {
+			if err := w.Get(t.Context(), client.ObjectKeyFromObject(o), o); !kerrors.IsNotFound(err) {
+				return errors.Join(fmt.Errorf("it is still there: %+v", o), err)
 			}
 			return nil
 		})

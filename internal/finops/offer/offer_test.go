@@ -168,24 +168,18 @@ func TestAcyclicAgainstReachability(t *testing.T) {
 // each of its members.
 func TestAcyclicDeep(t *testing.T) {
 	const length = 20_000
-	chain := map[ref.Key]Offering{}
+	chain := map[ref.Key]*Offering{}
 	for i := range length {
 		o := offering(fmt.Sprint(i), fmt.Sprint(i+1), fmt.Sprint(length+i)) // The second is missing.
-		chain[o.Key] = o
+		chain[o.Key] = &o
 	}
-	find := func(k ref.Key) (*Offering, error) {
-		o, ok := chain[k]
-		if !ok {
-			return nil, nil
-		}
-		return &o, nil
-	}
+	find := func(k ref.Key) (*Offering, error) { return chain[k], nil }
 
 	if v, err := Acyclic(offering("new", "0"), find); err != nil || !v.Passes() {
 		t.Errorf("Acyclic(...) of a chain: got %.80v, %v, want no objection", v, err)
 	}
 	last := offering(fmt.Sprint(length), fmt.Sprint(length-1))
-	chain[last.Key] = last
+	chain[last.Key] = &last
 	v, err := Acyclic(offering("new", "0"), find)
 	if err != nil || v.Reason != CircularDependencyDetected {
 		t.Errorf("Acyclic(...) of a chain with a loop: got %.80v, %v, want %s", v, err, CircularDependencyDetected)
