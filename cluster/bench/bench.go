@@ -111,11 +111,11 @@ func subscribe(ctx context.Context, world *installation.Installation) error {
 func report(o Options, steps []measurement) error {
 	const mebi = 1 << 20
 	var tooMuch []error
-	fmt.Fprintf(o.Out, "\n%d containers in each hour:\n\n", o.Items)
+	_, _ = fmt.Fprintf(o.Out, "\n%d containers in each hour:\n\n", o.Items)
 	table := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "JOB\tHOUR\tWHAT\tWALL\tCPU\tMEMORY")
+	_, _ = fmt.Fprintln(table, "JOB\tHOUR\tWHAT\tWALL\tCPU\tMEMORY")
 	for _, m := range steps {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.1f MiB\n", m.job, m.hour.Format("15:04"), m.what,
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.1f MiB\n", m.job, m.hour.Format("15:04"), m.what,
 			m.usage.Wall.Round(10*time.Millisecond), m.usage.CPU.Round(10*time.Millisecond), float64(m.usage.MemoryBytes)/mebi)
 		if m.usage.MemoryBytes > o.MemoryLimit {
 			tooMuch = append(tooMuch, fmt.Errorf("%s, %s, held %.1f MiB at once, more than %d",

@@ -111,7 +111,7 @@ func ask(ctx context.Context, server, path string, form url.Values) error {
 	if err != nil {
 		return fmt.Errorf("cannot ask the story's harness: %w", err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if response.StatusCode != http.StatusOK {
 		return errors.New(strings.TrimSpace(string(text)))

@@ -202,7 +202,7 @@ func (c *ControlPlane) get(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode == http.StatusOK {
 		_, err = io.Copy(io.Discard, response.Body) // So that the connection is used again.
 		return err

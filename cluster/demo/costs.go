@@ -25,7 +25,7 @@ func (d *demo) showCosts(ctx context.Context) error {
 	d.typed("kubectl get " + subscriptionKind + " -n " + tenant + " -o yaml   # status.costs, as a table, in " + book.Spec.Currency)
 	var table strings.Builder
 	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(columns, "SUBSCRIPTION\tBUCKET\tFROM\tUNTIL\tSOURCE\tCURRENT\tPROJECTED\t")
+	_, _ = fmt.Fprintln(columns, "SUBSCRIPTION\tBUCKET\tFROM\tUNTIL\tSOURCE\tCURRENT\tPROJECTED\t")
 	for _, name := range []string{parent, child} {
 		s, err := d.subscription(ctx, name)
 		if err != nil {
@@ -47,10 +47,10 @@ func (d *demo) showCosts(ctx context.Context) error {
 
 func writeBucket(columns *tabwriter.Writer, name string, b bucket) {
 	const instant = "01-02 15:04"
-	fmt.Fprintf(columns, "%s\t%s\t%s\t%s\ttotal\t%s\t%s\t\n", name, b.Granularity, b.Start.UTC().Format(instant),
+	_, _ = fmt.Fprintf(columns, "%s\t%s\t%s\t%s\ttotal\t%s\t%s\t\n", name, b.Granularity, b.Start.UTC().Format(instant),
 		b.EndExclusive.UTC().Format(instant), currency(b.Current), currency(b.Projected))
 	for _, entry := range b.Breakdown {
-		fmt.Fprintf(columns, "\t\t\t\t%s\t%s\t%s\t\n", entry.Name, currency(entry.Current), currency(entry.Projected))
+		_, _ = fmt.Fprintf(columns, "\t\t\t\t%s\t%s\t%s\t\n", entry.Name, currency(entry.Current), currency(entry.Projected))
 	}
 }
 

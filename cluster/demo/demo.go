@@ -135,14 +135,14 @@ func (d *demo) close() {
 
 // stay says how to look around, and waits.
 func (d *demo) stay(ctx context.Context) error {
-	fmt.Fprintf(d.out, `
+	_, _ = fmt.Fprintf(d.out, `
 Everything keeps running. In another terminal:
 
   export KUBECONFIG=%s KUBECACHEDIR=%s
   export PATH=%s:$PATH
   export DSN='%s'
   kubectl get finops -A
-  psql "$DSN" -c 'SELECT * FROM subscription_charges ORDER BY window_start'
+  psql "$DSN" -c 'SELECT window_start, charge_source, amount_micros FROM subscription_charges ORDER BY 1'
   curl '%s/allocation?window=%s,%s&step=1h&aggregate=namespace,pod,container'
 
 The controller's log is %s; its business time is %s now.

@@ -27,7 +27,7 @@ func (d *demo) allocations(ctx context.Context, hour time.Time) ([]allocation, e
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask OpenCost: %w", err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	var answer struct {
 		Data []map[string]allocation `json:"data"`
 	}

@@ -20,19 +20,19 @@ func newStage(out io.Writer) *stage { return &stage{out: out, began: time.Now()}
 // open begins a chapter.
 func (s *stage) open(title string) {
 	s.chapter++
-	fmt.Fprintf(s.out, "\n== %d. %s  [%s]\n", s.chapter, title, time.Since(s.began).Round(100*time.Millisecond))
+	_, _ = fmt.Fprintf(s.out, "\n== %d. %s  [%s]\n", s.chapter, title, time.Since(s.began).Round(100*time.Millisecond))
 }
 
 // blank parts two thoughts of a chapter.
-func (s *stage) blank() { fmt.Fprintln(s.out) }
+func (s *stage) blank() { _, _ = fmt.Fprintln(s.out) }
 
 func (s *stage) sayf(format string, args ...any) {
-	fmt.Fprintf(s.out, "   "+format+"\n", args...)
+	_, _ = fmt.Fprintf(s.out, "   "+format+"\n", args...)
 }
 
 // typed shows a command, as the user would type it.
 func (s *stage) typed(command string) {
-	fmt.Fprintf(s.out, "\n   $ %s\n", strings.ReplaceAll(command, "\n", "\n     "))
+	_, _ = fmt.Fprintf(s.out, "\n   $ %s\n", strings.ReplaceAll(command, "\n", "\n     "))
 }
 
 func (s *stage) printed(text string) {
@@ -40,6 +40,6 @@ func (s *stage) printed(text string) {
 		return
 	}
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
-		fmt.Fprint(s.out, "     "+line)
+		_, _ = fmt.Fprint(s.out, "     "+line)
 	}
 }

@@ -49,19 +49,19 @@ func Run(ctx context.Context, o Options) error {
 	var failed []error
 	for _, s := range stories {
 		began := time.Now()
-		fmt.Fprintf(o.Out, "=== %s\n", s)
+		_, _ = fmt.Fprintf(o.Out, "=== %s\n", s)
 		err := runStory(ctx, o, harness, s)
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // Whatever failed, failed of that.
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("story %s: %w", s, err))
-			fmt.Fprintf(o.Out, "--- FAILED %s  %s\n", s, time.Since(began).Round(time.Second))
+			_, _ = fmt.Fprintf(o.Out, "--- FAILED %s  %s\n", s, time.Since(began).Round(time.Second))
 			continue
 		}
-		fmt.Fprintf(o.Out, "--- passed %s  %s\n", s, time.Since(began).Round(time.Second))
+		_, _ = fmt.Fprintf(o.Out, "--- passed %s  %s\n", s, time.Since(began).Round(time.Second))
 	}
-	fmt.Fprintf(o.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(failed), reports(o.Root))
+	_, _ = fmt.Fprintf(o.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(failed), reports(o.Root))
 	return errors.Join(failed...)
 }
 

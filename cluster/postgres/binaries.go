@@ -45,7 +45,7 @@ func Find(ctx context.Context, progress io.Writer) (Binaries, error) {
 	if os.Geteuid() != 0 || err != nil {
 		return Binaries{}, missing
 	}
-	fmt.Fprintln(progress, "PostgreSQL is not installed: installing the package \"postgresql\"")
+	_, _ = fmt.Fprintln(progress, "PostgreSQL is not installed: installing the package \"postgresql\"")
 	if err := install(ctx, apt, progress); err != nil {
 		return Binaries{}, errors.Join(missing, err)
 	}

@@ -41,7 +41,7 @@ func FreePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot find a free loopback port: %w", err)
 		}
-		defer l.Close() // All stay open until the last is found, so no two are equal.
+		defer func() { _ = l.Close() }() // All stay open until the last is found, so no two are equal.
 		_, port, err := net.SplitHostPort(l.Addr().String())
 		if err != nil {
 			return nil, fmt.Errorf("cannot read a loopback address: %w", err)

@@ -52,7 +52,7 @@ func Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of %q: %w", spec.Name, err)
 	}
-	defer out.Close() // The child has its own copy.
+	defer func() { _ = out.Close() }() // The child has its own copy.
 
 	p.cmd = exec.Command(spec.Path, spec.Args...)
 	p.cmd.Dir, p.cmd.Env = spec.Dir, spec.Env

@@ -127,7 +127,7 @@ func (p *Product) run(ctx context.Context, log string, args, env []string) (Usag
 	if err != nil {
 		return Usage{}, fmt.Errorf("cannot open the log of a run: %w", err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	cmd := exec.CommandContext(ctx, p.Binary, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, out
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

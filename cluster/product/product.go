@@ -66,7 +66,7 @@ func Build(ctx context.Context, root, dir string, progress io.Writer) (string, e
 	if err := os.Link(shared, binary); err != nil {
 		return "", fmt.Errorf("cannot keep the binary: %w", err)
 	}
-	fmt.Fprintf(progress, "provider-finops built after %s\n", time.Since(began).Round(100*time.Millisecond))
+	_, _ = fmt.Fprintf(progress, "provider-finops built after %s\n", time.Since(began).Round(100*time.Millisecond))
 	return binary, nil
 }
 
@@ -158,7 +158,7 @@ func askReady(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 500))
 	if response.StatusCode != http.StatusOK {
 		return errors.Join(fmt.Errorf("it answers %s: %s", response.Status, strings.TrimSpace(string(text))), err)

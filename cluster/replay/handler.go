@@ -204,5 +204,5 @@ func refuse(w http.ResponseWriter, status int, message string) {
 // an error document of another code.
 func refuseWindow(w http.ResponseWriter, text string) {
 	http.Error(w, "Invalid 'window' parameter: illegal window: "+text, http.StatusBadRequest)
-	fmt.Fprint(w, `{"code":500,"status":"","data":null,"message":"Error: illegal window: [nil, nil)"}`)
+	_, _ = fmt.Fprint(w, `{"code":500,"status":"","data":null,"message":"Error: illegal window: [nil, nil)"}`)
 }

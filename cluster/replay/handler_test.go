@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -43,7 +44,7 @@ func get(t *testing.T, url string) (status int, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -210,6 +211,7 @@ func TestErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() { _ = errors.Join(got.Body.Close(), want.Body.Close()) }()
 			if diff := cmp.Diff(summary(t, want), summary(t, got)); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
@@ -220,7 +222,6 @@ func TestErrors(t *testing.T) {
 // summary is what a client can tell responses apart by.
 func summary(t *testing.T, r *http.Response) map[string]string {
 	t.Helper()
-	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func Start(ctx context.Context, root string, parts Parts, progress io.Writer) (*
 		b.Stop()
 		return nil, err
 	}
-	fmt.Fprintf(progress, "test cluster ready after %s\n", time.Since(began).Round(time.Millisecond))
+	_, _ = fmt.Fprintf(progress, "test cluster ready after %s\n", time.Since(began).Round(time.Millisecond))
 	return b, nil
 }
 

@@ -96,13 +96,13 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if diff := cmp.Diff(http.StatusBadRequest, response.StatusCode); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	bed.Stop()
 	if response, err := http.Get(bed.OpenCost); err == nil {
-		response.Body.Close()
+		_ = response.Body.Close()
 		t.Error("somebody still answers on the port")
 	}
 }

@@ -88,13 +88,13 @@ func cacheDir() (string, error) {
 
 // build makes the folder under another name and renames it once it is whole.
 func build(ctx context.Context, module, dir string, progress io.Writer) error {
-	fmt.Fprintln(progress, "building etcd, Kubernetes, kwok and kuttl; this happens once and takes some 5 minutes on 2 cores")
+	_, _ = fmt.Fprintln(progress, "building etcd, Kubernetes, kwok and kuttl; this happens once and takes some 5 minutes on 2 cores")
 	began := time.Now()
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
 	if err != nil {
 		return fmt.Errorf("cannot make a folder to build in: %w", err)
 	}
-	defer os.RemoveAll(tmp) // Nothing is there any more once it is renamed.
+	defer func() { _ = os.RemoveAll(tmp) }() // Nothing is there any more once it is renamed.
 
 	args := append([]string{"build", "-v", "-o", tmp + "/"}, buildFlags...)
 	cmd := goCommand(ctx, module, append(args, programs...)...)
@@ -112,7 +112,7 @@ func build(ctx context.Context, module, dir string, progress io.Writer) error {
 	if err := os.Rename(tmp, dir); err != nil {
 		return fmt.Errorf("cannot move what was built into place: %w", err)
 	}
-	fmt.Fprintf(progress, "built after %s: %s\n", time.Since(began).Round(time.Second), dir)
+	_, _ = fmt.Fprintf(progress, "built after %s: %s\n", time.Since(began).Round(time.Second), dir)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func report(stop <-chan struct{}, compiled *atomic.Int64, began time.Time, progr
 		case <-stop:
 			return
 		case <-tick.C:
-			fmt.Fprintf(progress, "building the cluster's programs: %s, %d packages compiled\n",
+			_, _ = fmt.Fprintf(progress, "building the cluster's programs: %s, %d packages compiled\n",
 				time.Since(began).Round(time.Second), compiled.Load())
 		}
 	}

@@ -20,7 +20,7 @@ func cacheKey(module, version string, flags []string) (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	part := func(s string) { fmt.Fprintf(sum, "%d:%s\n", len(s), s) }
+	part := func(s string) { _, _ = fmt.Fprintf(sum, "%d:%s\n", len(s), s) }
 	part(version)
 	part(strings.Join(flags, "\n"))
 	for _, file := range files {

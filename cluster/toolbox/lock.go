@@ -24,18 +24,18 @@ func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 	for told := false; ; told = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { file.Close() }, nil
+			return func() { _ = file.Close() }, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			file.Close()
+			_ = file.Close()
 			return nil, fmt.Errorf("cannot lock %q: %w", path, err)
 		}
 		if !told {
-			fmt.Fprintln(progress, "waiting for another harness that is building the cluster's programs")
+			_, _ = fmt.Fprintln(progress, "waiting for another harness that is building the cluster's programs")
 		}
 		select {
 		case <-ctx.Done():
-			file.Close()
+			_ = file.Close()
 			return nil, fmt.Errorf("cannot wait for the lock %q: %w", path, context.Cause(ctx))
 		case <-tick.C:
 		}

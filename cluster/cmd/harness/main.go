@@ -95,18 +95,18 @@ func (c command) run(ctx context.Context, args []string) error {
 
 func (c command) usage(w io.Writer, flags *flag.FlagSet) {
 	flags.SetOutput(w)
-	fmt.Fprintf(w, "usage: harness %s\n\n%s\n", strings.TrimSpace(c.name+" [flags] "+c.args), c.summary)
+	_, _ = fmt.Fprintf(w, "usage: harness %s\n\n%s\n", strings.TrimSpace(c.name+" [flags] "+c.args), c.summary)
 	if c.details != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.details))
+		_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.details))
 	}
-	fmt.Fprintln(w, "\nflags:")
+	_, _ = fmt.Fprintln(w, "\nflags:")
 	flags.PrintDefaults()
 }
 
 func usage(w io.Writer) {
-	fmt.Fprint(w, "usage: harness COMMAND [flags]\n\nMakes a test cluster out of a bare machine and takes it down again.\n\ncommands:\n")
+	_, _ = fmt.Fprint(w, "usage: harness COMMAND [flags]\n\nMakes a test cluster out of a bare machine and takes it down again.\n\ncommands:\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
+		_, _ = fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
 	}
-	fmt.Fprint(w, "\nharness COMMAND --help says more about one of them.\n")
+	_, _ = fmt.Fprint(w, "\nharness COMMAND --help says more about one of them.\n")
 }
