@@ -77,6 +77,9 @@ func sourceRows(subjects iter.Seq[UsageSubject]) iter.Seq2[[]any, error] {
 		n := int32(0)
 		for subject := range subjects {
 			for _, s := range subject.Sources {
+				if strings.Contains(s.Kind+s.Namespace+s.Name, "\x00") {
+					continue // No text of the database holds one, so it selects nothing.
+				}
 				row := []any{n, subject.FirstWindow, subject.EndWindow, absent(s.Namespace), absent(strings.ToLower(s.Kind)), absent(s.Name), nil}
 				if s.Kind == "Pod" {
 					// The name is that of a pod, and the kind says nothing else.

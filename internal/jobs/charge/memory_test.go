@@ -24,7 +24,9 @@ import (
 const (
 	collectorVariable = "FINOPS_TEST_COLLECTOR_DSN"
 	sizeVariable      = "FINOPS_TEST_COLLECTOR_SIZE"
-	hourVariable      = "FINOPS_TEST_COLLECTOR_HOUR"
+
+	// crowdHour is when the crowd is charged, a day after it was activated.
+	crowdHour = "2026-03-06T00:00:00Z"
 )
 
 // crowdOf is the crowd that is measured: everybody with a fee and two meters.
@@ -44,7 +46,7 @@ func collect(dsn string) error {
 		return err
 	}
 	settings := crowdSettings(dsn)
-	settings.Hint.Scheduled = os.Getenv(hourVariable)
+	settings.Hint.Scheduled = crowdHour
 	machine := clock.RealClock{}
 	began := machine.Now()
 	err = charge.Run(context.Background(), settings, charge.Dependencies{
@@ -68,10 +70,10 @@ func collect(dsn string) error {
 
 // collectApart runs the collector as a process and returns its peak memory in
 // KiB and its time.
-func collectApart(t testing.TB, dsn string, size int, hourText string) (peak int64, took time.Duration) {
+func collectApart(t testing.TB, dsn string, size int) (peak int64, took time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), collectorVariable+"="+dsn, sizeVariable+"="+strconv.Itoa(size), hourVariable+"="+hourText)
+	cmd.Env = append(os.Environ(), collectorVariable+"="+dsn, sizeVariable+"="+strconv.Itoa(size))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -95,9 +97,9 @@ func TestMemory(t *testing.T) {
 	plantCrowd(t, db, size, at("2026-03-05T00:00:00Z"), 24)
 	plantMirror(t, db, size)
 
-	idle, _ := collectApart(t, db.DSN, 0, "2026-03-06T00:00:00Z")
-	first, firstTook := collectApart(t, db.DSN, size, "2026-03-06T00:00:00Z")
-	again, againTook := collectApart(t, db.DSN, size, "2026-03-06T00:00:00Z")
+	idle, _ := collectApart(t, db.DSN, 0)
+	first, firstTook := collectApart(t, db.DSN, size)
+	again, againTook := collectApart(t, db.DSN, size)
 	var rows int
 	if err := db.Pool.QueryRow(t.Context(), "SELECT count(*) FROM subscription_charges").Scan(&rows); err != nil {
 		t.Fatal(err)

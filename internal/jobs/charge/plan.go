@@ -2,6 +2,7 @@ package charge
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
@@ -10,6 +11,10 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/money"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 )
+
+// maxCatchUpYears is how far back hours are written. An activation that lies
+// further back was not written by any controller.
+const maxCatchUpYears = 50
 
 // plan finds out which hours are left to write for whom, and makes the months
 // they lie in.
@@ -26,12 +31,17 @@ func (r *run) plan(ctx context.Context) error {
 	}
 
 	oldest := r.pinned.Hour
+	limit := oldest.AddDate(-maxCatchUpYears, 0, 0)
 	for _, s := range r.world.subjects {
 		if !s.served() {
 			continue
 		}
 		s.windows = s.bill.Windows(r.pinned, watermarks[s.uid])
 		s.departing = s.deleting && charge.Departing.Hold(s.departure(r.pinned)) == charge.Hold{}
+		if s.windows.Count() > 0 && s.windows.First.Before(limit) {
+			s.fail(fmt.Errorf("cannot catch up with hour %s: that is more than %d years", s.windows.First.Format(time.RFC3339), maxCatchUpYears))
+			continue
+		}
 		if s.windows.Count() > 0 && s.windows.First.Before(oldest) {
 			oldest = s.windows.First
 		}

@@ -35,6 +35,8 @@ func (r *run) publish(ctx context.Context, summed bool) {
 		}
 		newlyParked := s.parked != nil && s.published.parked.status != "True"
 		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, r.KubernetesOperationTimeout)
+			defer cancel()
 			if err := r.apply(ctx, s, out); err != nil {
 				s.fail(fmt.Errorf("cannot write the status of Subscription %q: %w", s.key, err))
 				return nil

@@ -36,6 +36,8 @@ func (r *run) release(ctx context.Context, leaving []*subject) {
 	group.SetLimit(writers)
 	for _, s := range leaving {
 		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, r.KubernetesOperationTimeout)
+			defer cancel()
 			gone, err := r.letGo(ctx, s)
 			if err != nil {
 				s.fail(fmt.Errorf("cannot remove the finalizer of Subscription %q: %w", s.key, err))
