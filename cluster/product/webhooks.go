@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
 )
@@ -44,8 +45,38 @@ func (w *Webhooks) Register(ctx context.Context, kubectl Kubectl, dir string) er
 	if err := writeJSON(file, configuration); err != nil {
 		return err
 	}
-	_, err := kubectl.Run(ctx, "apply", "-f", file)
-	return err
+	if _, err := kubectl.Run(ctx, "apply", "-f", file); err != nil {
+		return err
+	}
+	return asked(ctx, kubectl, dir)
+}
+
+// itself is a Subscription that is refused whatever the cluster holds.
+var itself = map[string]any{
+	"apiVersion": "finops.stakater.com/v1alpha1", "kind": "Subscription",
+	"metadata": map[string]any{"namespace": "default", "name": "itself"},
+	"spec": map[string]any{
+		"offeringRef": map[string]any{"namespace": "default", "name": "any"},
+		"parent":      map[string]any{"subscriptionRef": map[string]any{"namespace": "default", "name": "itself"}},
+	},
+}
+
+// asked waits until the API server asks: it learns of a configuration a moment
+// after it has stored it.
+func asked(ctx context.Context, kubectl Kubectl, dir string) error {
+	file := filepath.Join(dir, "refused.json")
+	if err := writeJSON(file, itself); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return process.WaitFor(ctx, "the API server to ask the webhooks", func(ctx context.Context) error {
+		_, err := kubectl.Run(ctx, "create", "--dry-run=server", "-f", file)
+		if err != nil && strings.Contains(err.Error(), "CircularDependencyDetected") {
+			return nil
+		}
+		return errors.Join(errors.New("it has not asked yet"), err)
+	})
 }
 
 // redirect replaces each Service by an address on loopback.
