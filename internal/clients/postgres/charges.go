@@ -67,10 +67,8 @@ type Hours struct {
 // PrepareCharges makes the tables in which batches arrive, unless the session of
 // the connection has them.
 func PrepareCharges(ctx context.Context, db DB) error {
-	for _, sql := range []string{createStagedChargesSQL, createStagedWindowsSQL, withoutJITSQL} {
-		if _, err := db.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("cannot prepare for charges: %w", err)
-		}
+	if _, err := db.Exec(ctx, createStagedChargesSQL+createStagedWindowsSQL+withoutJITSQL); err != nil {
+		return fmt.Errorf("cannot prepare for charges: %w", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ var (
 
 // withoutJITSQL keeps the server from compiling the large statements of a run,
 // which takes longer than they do.
-const withoutJITSQL = "SET jit = off"
+const withoutJITSQL = "SET jit = off;"
 
 // A UsageSource selects allocation rows for a Subscription. Empty fields are
 // not set; a source of which nothing is set selects everything, so it has to be
@@ -51,10 +51,8 @@ type UsageSubject struct {
 // StageUsage tells the session of a connection whose usage [Usage] will ask
 // for. Call it once per session, for a usage that is to be read on it.
 func StageUsage(ctx context.Context, db DB, subjects iter.Seq[UsageSubject]) error {
-	for _, sql := range []string{createUsageSourcesSQL, createUsageLivesSQL, withoutJITSQL} {
-		if _, err := db.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("cannot prepare for usage sources: %w", err)
-		}
+	if _, err := db.Exec(ctx, createUsageSourcesSQL+createUsageLivesSQL+withoutJITSQL); err != nil {
+		return fmt.Errorf("cannot prepare for usage sources: %w", err)
 	}
 
 	columns := []string{"subscription", "first_window", "end_window", "namespace", "kind", "controller", "pod"}

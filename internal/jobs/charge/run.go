@@ -157,6 +157,10 @@ func (r *run) settleBounds(ctx context.Context) error {
 	return nil
 }
 
+// maxNamed is how many Subscriptions of a kind the log names; a database that is
+// away fails all of them alike.
+const maxNamed = 100
+
 // verdict counts what was done and says whether the run failed.
 func (r *run) verdict(ctx context.Context) error {
 	var failed, parked int
@@ -165,12 +169,17 @@ func (r *run) verdict(ctx context.Context) error {
 		switch {
 		case s.failure != nil:
 			failed++
-			r.log.Error(s.failure, "cannot settle a Subscription", "subscription", s.key)
+			if failed <= maxNamed {
+				r.log.Error(s.failure, "cannot settle a Subscription", "subscription", s.key)
+			}
 			if first == nil {
 				first = fmt.Errorf("%s: %w", s.key, s.failure)
 			}
 		case s.parked != nil:
 			parked++
+			if parked > maxNamed {
+				continue
+			}
 			r.log.Info("a charge is held back", "subscription", s.key, "reason", s.parked.Error())
 		}
 	}

@@ -67,12 +67,12 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		Hint:        hour.Hint{Scheduled: getenv("SCHEDULED_TIMESTAMP"), Job: getenv("JOB_NAME")},
 		Aggregation: v.aggregation("OPENCOST_AGGREGATE"),
 		Limits: collection.Limits{
-			LookbackHours: int(v.number("HOURS_LOOKBACK", 2)),
-			BackfillHours: int(v.number("MAX_BACKFILL_HOURS", 72)),
+			LookbackHours: int(v.number("HOURS_LOOKBACK", 0, 2)),
+			BackfillHours: int(v.number("MAX_BACKFILL_HOURS", 0, 72)),
 			SettleDelay:   v.duration("SETTLE_DELAY", 0),
 			ConfirmAfter:  v.duration("EMPTY_CONFIRM_AFTER", 3*time.Hour),
 		},
-		MaxAmount:                  money.Micros(v.number("MAX_CHARGE_MICROS", int64(charge.DefaultMaxAmount))),
+		MaxAmount:                  money.Micros(v.number("MAX_CHARGE_MICROS", 1, int64(charge.DefaultMaxAmount))),
 		DatabaseInitTimeout:        v.timeout("DATABASE_INIT_TIMEOUT", 2*time.Minute),
 		KubernetesOperationTimeout: v.timeout("K8S_OPERATION_TIMEOUT", time.Minute),
 		StatusUpdateTimeout:        v.timeout("STATUS_UPDATE_TIMEOUT", time.Minute),
@@ -119,14 +119,14 @@ func (v *variables) aggregation(name string) string {
 	return list
 }
 
-func (v *variables) number(name string, otherwise int64) int64 {
+func (v *variables) number(name string, least, otherwise int64) int64 {
 	value := v.getenv(name)
 	if value == "" {
 		return otherwise
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n < 0 {
-		v.wrong = append(v.wrong, fmt.Errorf("environment variable %s is %q, which is no whole number of at least 0", name, value))
+	if err != nil || n < least {
+		v.wrong = append(v.wrong, fmt.Errorf("environment variable %s is %q, which is no whole number of at least %d", name, value, least))
 		return otherwise
 	}
 	return n

@@ -114,14 +114,17 @@ func (r *run) report(s *subject, summed bool) (report, bool) {
 	var buckets []charge.Bucket
 	var err error
 	reason, message := v1alpha1.ReasonFromDB, messageFromDB
-	if summed {
-		buckets, err = s.bill.FromRecorded(r.pinned, s.sums.recorded())
-		if s.sums != nil {
-			message += s.sums.currency.String()
-		}
-	} else {
+	switch {
+	case !summed:
 		reason, message = v1alpha1.ReasonFromCalculator, messageFromCalculator
 		buckets, err = s.bill.FromCalculator(r.pinned)
+	case s.sums == nil:
+		buckets, err = s.bill.FromRecorded(r.pinned, nil)
+	case s.sums.err != nil:
+		err = s.sums.err
+	default:
+		message += s.sums.currency.String()
+		buckets, err = s.bill.FromRecorded(r.pinned, s.sums.recorded())
 	}
 	if err != nil {
 		s.refuse(err)

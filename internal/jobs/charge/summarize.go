@@ -17,13 +17,11 @@ import (
 type sums struct {
 	amounts  [6][3]money.Micros
 	currency currency
+	err      error // A sum that cannot be shown, so that none is.
 }
 
 func (s *sums) recorded() charge.Recorded {
 	recorded := charge.Recorded{}
-	if s == nil {
-		return recorded
-	}
 	for g, granularity := range charge.Granularities() {
 		recorded[granularity] = map[pricing.Meter]money.Micros{}
 		for m, meter := range charge.Sources() {
@@ -98,13 +96,13 @@ func (s *subject) add(row postgres.Summary) {
 	}
 	source := slices.Index(charge.Sources(), pricing.Meter(row.Source))
 	if source < 0 {
-		s.fail(fmt.Errorf("cannot sum up charges for %q: there is no such source", row.Source))
+		s.sums.err = fmt.Errorf("cannot sum up charges for %q: there is no such source", row.Source)
 		return
 	}
 	for g, sum := range []*big.Int{row.Hour, row.Day, row.Month} {
 		amount, err := money.FromInt(sum)
 		if err != nil {
-			s.refuse(fmt.Errorf("cannot sum up the %s for %s: %w", charge.Granularities()[g], row.Source, err))
+			s.sums.err = fmt.Errorf("cannot sum up the %s for %s: %w", charge.Granularities()[g], row.Source, err)
 			return
 		}
 		s.sums.amounts[source][g] = amount

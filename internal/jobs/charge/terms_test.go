@@ -204,3 +204,25 @@ func TestProjectionDoesNotFit(t *testing.T) {
 		t.Errorf("No figures, and the reason: got %v, %v", status.Costs, parked)
 	}
 }
+
+// TestSumDoesNotFit has rows that fit and a sum that does not: it is neither cut
+// nor left out, but said.
+func TestSumDoesNotFit(t *testing.T) {
+	s := newStage(t)
+	s.settings.MaxAmount = 9_000_000_000_000_000_000
+	book := s.tariff("EUR", 9_000_000_000_000_000_000)
+	s.offering("usage", withMeters(v1alpha1.OfferingSpec{}, v1alpha1.MeterCPUHour))
+	s.subscription("sub", "usage", "2026-04-01T09:00:00Z", v1alpha1.UsageSource{Namespace: "app"})
+	s.measure("2026-04-01T09:00:00Z", "api-1", "1", book, true)
+	s.measure("2026-04-01T10:00:00Z", "api-1", "1", book, true)
+	s.mustRun("2026-04-01T11:00:00Z")
+
+	if rows := s.charges(); len(rows) != 2 {
+		t.Errorf("Rows: want two, got %v", rows)
+	}
+	status := s.get("sub").Status
+	parked := meta.FindStatusCondition(status.Conditions, v1alpha1.TypeChargesParked)
+	if len(status.Costs) != 0 || parked == nil || !strings.Contains(parked.Message, "cannot sum up the day for cpuHour: 18000000000000000000 micros") {
+		t.Errorf("No figures, and the sum that does not fit: got %v, %v", status.Costs, parked)
+	}
+}
