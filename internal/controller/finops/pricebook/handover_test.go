@@ -24,49 +24,6 @@ var (
 	seed  = flag.Uint64("seed", 0, "of that storm; 0 draws one")
 )
 
-// A lateClient holds every write back until before returns.
-type lateClient struct {
-	client.Client
-
-	before func()
-}
-
-func (c lateClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	c.before()
-	return c.Client.Create(ctx, obj, opts...)
-}
-
-func (c lateClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	c.before()
-	return c.Client.Patch(ctx, obj, patch, opts...)
-}
-
-func (c lateClient) Status() client.SubResourceWriter {
-	return lateStatus{SubResourceWriter: c.Client.Status(), before: c.before}
-}
-
-type lateStatus struct {
-	client.SubResourceWriter
-
-	before func()
-}
-
-func (w lateStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-	w.before()
-	return w.SubResourceWriter.Update(ctx, obj, opts...)
-}
-
-// lateManager hands out a client whose writes are late.
-type lateManager struct {
-	ctrl.Manager
-
-	before func()
-}
-
-func (m lateManager) GetClient() client.Client {
-	return lateClient{Client: m.Manager.GetClient(), before: m.before}
-}
-
 // TestLateWrites lets a controller give the slot to one book and holds it back
 // before each of its writes in turn, as a machine that is suspended does. In the
 // meantime somebody annotates another book, and the controller that has taken
@@ -99,11 +56,12 @@ func lateWrite(t *testing.T, at int) (reached bool) {
 	suspended, resume := make(chan struct{}), make(chan struct{})
 	writes := 0
 	mgr, _ := apitest.Manager(t)
-	late := lateManager{Manager: mgr, before: func() {
+	late := lateManager{Manager: mgr, before: func() error {
 		if writes++; writes == at {
 			close(suspended)
 			<-resume
 		}
+		return nil
 	}}
 	apitest.Run(t, mgr)
 	predecessor := newReconciler(late, options(b.clock), b.settings(), func(context.Context, *v1alpha1.PriceBook) {})
@@ -250,13 +208,14 @@ func TestStorm(t *testing.T) {
 	for i, mgr := range managers {
 		var mu sync.Mutex
 		rng := rand.New(rand.NewPCG(*seed, uint64(i)))
-		late := lateManager{Manager: mgr, before: func() {
+		late := lateManager{Manager: mgr, before: func() error {
 			mu.Lock()
 			n := rng.IntN(5)
 			mu.Unlock()
 			if n == 0 {
 				seen.await(ctx, 60) // As long as the other one takes for a takeover or two.
 			}
+			return nil
 		}}
 		if err := Setup(late, options(&leaping{}), b.settings()); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -80,14 +82,33 @@ func (e *external) carryOut(ctx context.Context, b *v1alpha1.PriceBook, p push) 
 	}
 	e.record.Event(b, restarted(e.settings.OpenCost))
 
-	// Only if the document is still the one that was read: another may have
-	// been written since, and OpenCost was not restarted on that.
-	before := cm.DeepCopy()
-	meta.RemoveAnnotations(cm, opencost.AnnotationRestartPending)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return 0, errors.Wrapf(e.note(ctx, cm), "cannot note the restart of OpenCost on ConfigMap %q", client.ObjectKeyFromObject(cm).String())
+}
 
-	return 0, errors.Wrapf(client.IgnoreNotFound(e.client.Patch(ctx, cm, patch, client.FieldOwner(frame.FieldManager))),
-		"cannot note the restart of OpenCost on ConfigMap %q", client.ObjectKeyFromObject(cm).String())
+// note removes the mark that a restart is due, if it is still about the document
+// that OpenCost was restarted on: another may have been written since.
+func (e *external) note(ctx context.Context, cm *corev1.ConfigMap) error {
+	on := cm.Annotations[opencost.AnnotationRestartPending]
+
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		before := cm.DeepCopy()
+		meta.RemoveAnnotations(cm, opencost.AnnotationRestartPending)
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		err := e.client.Patch(ctx, cm, patch, client.FieldOwner(frame.FieldManager))
+		if !kerrors.IsConflict(err) {
+			return client.IgnoreNotFound(err)
+		}
+		now, unread := e.document(ctx)
+		switch {
+		case unread != nil:
+			return unread
+		case now == nil || now.Annotations[opencost.AnnotationRestartPending] != on:
+			return nil
+		}
+		cm = now
+
+		return err
+	})
 }
 
 // store creates or patches the ConfigMap. Keys of others stay.
