@@ -10,10 +10,12 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +44,8 @@ type bench struct {
 	clock    *clocktesting.FakePassiveClock
 	writes   *apitest.Writes
 	p        *v1alpha1.FinOpsProvider
+
+	log []string // All lines, those of debugging included.
 }
 
 func newBench(t *testing.T, bundled bool, spec v1alpha1.FinOpsProviderSpec) *bench {
@@ -54,8 +58,9 @@ func newBench(t *testing.T, bundled bool, spec v1alpha1.FinOpsProviderSpec) *ben
 		opencost: opencost.Installation{Namespace: apitest.Namespace(t, c), Deployment: "opencost"},
 		clock:    clocktesting.NewFakePassiveClock(start),
 	}
+	log := funcr.New(func(prefix, args string) { b.log = append(b.log, prefix+" "+args) }, funcr.Options{Verbosity: 10})
 	b.r = newReconciler(mgr, frame.Options{
-		Logger: logging.NewNopLogger(), Clock: b.clock, Poll: time.Hour, MaxConcurrentReconciles: 1, Limiter: ratelimiter.NewGlobal(1000),
+		Logger: logging.NewLogrLogger(log), Clock: b.clock, Poll: time.Hour, MaxConcurrentReconciles: 1, Limiter: ratelimiter.NewGlobal(1000),
 	}, b.opencost, bundled)
 
 	b.p = &v1alpha1.FinOpsProvider{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: spec}
@@ -164,6 +169,7 @@ func TestBundled(t *testing.T) {
 	b.settle(t, missing)
 
 	install(t)
+	defer uninstall(t, b.c)
 	missing.Message = "there is no OpenCost resource in namespace NAMESPACE"
 	apitest.Settle(t, b.r, b.p, b.writes, b.stands(missing))
 
@@ -231,28 +237,35 @@ func TestBundled(t *testing.T) {
 // install adds the definition of OpenCost's resource to the server.
 func install(t *testing.T) {
 	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "opencosts." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "opencosts", Singular: "opencost", Kind: "OpenCost", ListKind: "OpenCostList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1alpha7", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}},
-			}},
-		},
-	}
-	if _, err := envtest.InstallCRDs(apitest.Config(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+	if _, err := envtest.InstallCRDs(apitest.Config(t), envtest.CRDInstallOptions{Paths: []string{"testdata/opencosts.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// uninstall removes it, so that other tests begin as on any cluster.
+func uninstall(t *testing.T, c client.Client) {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "opencosts." + group}}
+	if err := c.Delete(context.Background(), crd); err != nil {
+		t.Errorf("cannot remove the definition: %v", err)
+	}
+	apitest.Eventually(t, "the end of the definition", func(ctx context.Context) error {
+		return gone(c.Get(ctx, client.ObjectKeyFromObject(crd), crd))
+	})
+}
+
+func gone(err error) error {
+	if kerrors.IsNotFound(err) {
+		return nil
+	}
+
+	return fmt.Errorf("it is still there: %w", err)
 }
 
 func (b *bench) resource(t *testing.T, name string, spec map[string]any) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"opencost": spec}}}
-	u.SetAPIVersion(group + "/v1alpha7")
+	u.SetAPIVersion(group + "/v1alpha1")
 	u.SetKind("OpenCost")
 	u.SetNamespace(b.opencost.Namespace)
 	u.SetName(name)
