@@ -1,5 +1,6 @@
 // Package control lets the steps of a story reach the harness that runs it: to
-// move business time, and to run a CostJob for an hour. The server listens on
+// move business time, to run a CostJob for an hour, and to run the controller with
+// other flags and variables. The server listens on
 // loopback and lives as long as the story.
 package control
 
@@ -27,6 +28,7 @@ const timeout = 5 * time.Minute
 // A Product is what the steps of a story act upon.
 type Product interface {
 	MoveTo(ctx context.Context, at time.Time) error
+	Configure(ctx context.Context, settings []string) error
 	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (product.Usage, error)
 }
 
@@ -75,6 +77,12 @@ func newHandler(p Product) http.Handler {
 		}
 		return p.MoveTo(r.Context(), at)
 	}))
+	mux.Handle("POST /controller", handle(func(r *http.Request) error {
+		if err := r.ParseForm(); err != nil {
+			return fmt.Errorf("cannot configure the controller: %w", err)
+		}
+		return p.Configure(r.Context(), r.Form["setting"])
+	}))
 	mux.Handle("POST /costjob", handle(func(r *http.Request) error {
 		hour, err := time.Parse(time.RFC3339, r.FormValue("hour"))
 		if err != nil {
@@ -89,6 +97,12 @@ func newHandler(p Product) http.Handler {
 // MoveTime asks the server to set business time; the controller is restarted.
 func MoveTime(ctx context.Context, server string, at time.Time) error {
 	return ask(ctx, server, "/time", url.Values{"at": {at.Format(time.RFC3339)}})
+}
+
+// Configure asks the server to restart the controller with these flags and
+// variables beside those that it always has.
+func Configure(ctx context.Context, server string, settings []string) error {
+	return ask(ctx, server, "/controller", url.Values{"setting": settings})
 }
 
 // RunCostJob asks the server to run a CostJob as if it were due at the hour.

@@ -24,6 +24,11 @@ func (r *recorder) MoveTo(_ context.Context, at time.Time) error {
 	return r.err
 }
 
+func (r *recorder) Configure(_ context.Context, settings []string) error {
+	r.asked = append(r.asked, fmt.Sprintf("controller %q", settings))
+	return r.err
+}
+
 func (r *recorder) RunCostJob(_ context.Context, namespace, name string, hour time.Time) (product.Usage, error) {
 	r.asked = append(r.asked, fmt.Sprintf("costjob %s/%s %s", namespace, name, hour.Format(time.RFC3339)))
 	return product.Usage{}, r.err
@@ -41,6 +46,13 @@ func TestControl(t *testing.T) {
 			reason: "A step sets business time.",
 			ask:    func(ctx context.Context, server string) error { return MoveTime(ctx, server, at) },
 			want:   []string{"time 2031-03-03T09:00:00Z"},
+		},
+		"Controller": {
+			reason: "A step runs the controller with other settings, in their order.",
+			ask: func(ctx context.Context, server string) error {
+				return Configure(ctx, server, []string{"MTO_ENABLED=true", "--pricebook-namespaces=a,b"})
+			},
+			want: []string{`controller ["MTO_ENABLED=true" "--pricebook-namespaces=a,b"]`},
 		},
 		"CostJob": {
 			reason: "A step runs a CostJob for an hour.",

@@ -19,6 +19,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/cluster/control"
 	"github.com/provider-finops/provider-finops/cluster/installation"
+	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
 
@@ -33,57 +34,86 @@ type Options struct {
 	Out      io.Writer
 }
 
-// Run runs the stories one after the other and fails if one of them does.
+// A run tells stories, one after the other, about one binary.
+type run struct {
+	Options
+
+	dir, harness, binary string
+}
+
+// Run runs the stories and fails if one of them does. What a failed one has
+// left stays.
 func Run(ctx context.Context, o Options) error {
 	stories, err := findStories(o.Root, o.Selected)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(reports(o.Root), 0o755); err != nil {
+	r := run{Options: o}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	failed := r.all(ctx, stories)
+	switch {
+	case ctx.Err() != nil:
+		failed = context.Cause(ctx) // Whatever failed, failed of that.
+	case failed != nil:
+		return failed
+	}
+	_ = os.RemoveAll(r.dir) // It lies in the folder that "make clean" removes.
+	return failed
+}
+
+func (r *run) prepare(ctx context.Context) (err error) {
+	if err := os.MkdirAll(reports(r.Root), 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder for reports: %w", err)
 	}
-	harness, err := os.Executable()
-	if err != nil {
+	if r.dir, err = os.MkdirTemp(filepath.Join(r.Root, "_output"), "e2e-"); err != nil {
+		return fmt.Errorf("cannot make a folder for the stories: %w", err)
+	}
+	if r.harness, err = os.Executable(); err != nil {
 		return fmt.Errorf("cannot find the harness's own program: %w", err)
 	}
+	r.binary, err = product.Build(ctx, r.Root, r.dir, r.Out)
+	return err
+}
+
+func (r *run) all(ctx context.Context, stories []story) error {
 	var failed []error
 	for _, s := range stories {
 		began := time.Now()
-		_, _ = fmt.Fprintf(o.Out, "=== %s\n", s)
-		err := runStory(ctx, o, harness, s)
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // Whatever failed, failed of that.
-		}
-		if err != nil {
+		_, _ = fmt.Fprintf(r.Out, "=== %s\n", s)
+		outcome := "passed"
+		if err := r.story(ctx, s); err != nil {
 			failed = append(failed, fmt.Errorf("story %s: %w", s, err))
-			_, _ = fmt.Fprintf(o.Out, "--- FAILED %s  %s\n", s, time.Since(began).Round(time.Second))
-			continue
+			outcome = "FAILED"
 		}
-		_, _ = fmt.Fprintf(o.Out, "--- passed %s  %s\n", s, time.Since(began).Round(time.Second))
+		if ctx.Err() != nil {
+			return errors.Join(failed...)
+		}
+		_, _ = fmt.Fprintf(r.Out, "--- %s %s  %s\n", outcome, s, time.Since(began).Round(time.Second))
 	}
-	_, _ = fmt.Fprintf(o.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(failed), reports(o.Root))
+	_, _ = fmt.Fprintf(r.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(failed), reports(r.Root))
 	return errors.Join(failed...)
 }
 
 func reports(root string) string { return filepath.Join(root, "_output", "reports") }
 
-// runStory gives the story a world and lets kuttl tell it. The world's folder
-// stays if it ends badly.
-func runStory(ctx context.Context, o Options, harness string, s story) error {
-	dir, err := os.MkdirTemp(filepath.Join(o.Root, "_output"), "e2e-"+s.name+"-")
-	if err != nil {
+// story gives the story a world and lets kuttl tell it.
+func (r *run) story(ctx context.Context, s story) error {
+	dir := filepath.Join(r.dir, s.suite+"-"+s.name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make a folder for it: %w", err)
 	}
-	if err := tell(ctx, o, harness, s, dir); err != nil && ctx.Err() == nil {
+	if err := r.tell(ctx, s, dir); err != nil {
 		return fmt.Errorf("%w; the logs of everything that ran are in %s", err, dir)
 	}
-	_ = os.RemoveAll(dir) // It lies in the folder that "make clean" removes.
+	_ = os.RemoveAll(dir) // Nobody misses the logs of what went well.
 	return nil
 }
 
-func tell(ctx context.Context, o Options, harness string, s story, dir string) error {
+func (r *run) tell(ctx context.Context, s story, dir string) error {
 	world, err := installation.Start(ctx, installation.Options{
-		Root: o.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: begin, Progress: o.Out,
+		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: begin, Binary: r.binary, Progress: r.Out,
 	})
 	if err != nil {
 		return err
@@ -103,24 +133,24 @@ func tell(ctx context.Context, o Options, harness string, s story, dir string) e
 		return err
 	}
 	defer server.Stop()
-	return runKuttl(ctx, o, s, dir, world.Testbed.Tools, append(world.Testbed.Environment(),
-		"HARNESS="+harness,
+	return r.kuttl(ctx, s, dir, world.Testbed.Tools, append(world.Testbed.Environment(),
+		"HARNESS="+r.harness,
 		control.Variable+"="+server.URL,
 		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
-		"LOGS="+dir, "STORY="+filepath.Join(o.Root, suites, s.suite, s.name),
+		"LOGS="+dir, "STORY="+filepath.Join(r.Root, suites, s.suite, s.name),
 	))
 }
 
-// runKuttl runs in the story's own folder, because kuttl writes a kubeconfig
+// kuttl runs in the story's own folder, because kuttl writes a kubeconfig
 // with an administrator's key to where it runs.
-func runKuttl(ctx context.Context, o Options, s story, dir string, tools toolbox.Toolbox, env []string) error {
-	cmd := exec.CommandContext(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(o.Root, suites, s.suite),
-		"--config="+filepath.Join(o.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
+func (r *run) kuttl(ctx context.Context, s story, dir string, tools toolbox.Toolbox, env []string) error {
+	cmd := exec.CommandContext(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(r.Root, suites, s.suite),
+		"--config="+filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
 		"--skip-delete", // The cluster goes anyway.
-		"--artifacts-dir="+reports(o.Root), "--report=xml", "--report-name="+s.suite+"-"+s.name)
+		"--artifacts-dir="+reports(r.Root), "--report=xml", "--report-name="+s.suite+"-"+s.name)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), env...), "PATH="+tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	cmd.Stdout, cmd.Stderr = o.Out, o.Out
+	cmd.Stdout, cmd.Stderr = r.Out, r.Out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Run(); err != nil {

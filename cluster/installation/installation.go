@@ -28,6 +28,7 @@ type Options struct {
 	Programs []string  // Of the toolbox, beside those of the control plane.
 	Anchor   time.Time // The hour that the first recorded one is told about.
 	Items    int       // Made-up ones in each hour, beside the recorded.
+	Binary   string    // Of the product; empty: build it.
 	Progress io.Writer
 }
 
@@ -79,7 +80,9 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 	if err := i.prepareWebhooks(); err != nil {
 		return err
 	}
-	i.Product.Binary, err = product.Build(ctx, o.Root, o.Dir, o.Progress)
+	if i.Product.Binary = o.Binary; o.Binary == "" {
+		i.Product.Binary, err = product.Build(ctx, o.Root, o.Dir, o.Progress)
+	}
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -45,6 +46,8 @@ type Product struct {
 	Logs     string // Folder for the logs of the controller and of each run.
 	Webhooks *Webhooks
 
+	flags      []string     // Of the controller, beside those that it always has.
+	variables  []string     // As "NAME=value"; they go before those that it always has.
 	offset     atomic.Int64 // Nanoseconds of business time ahead of the machine's.
 	controller *process.Process
 }
@@ -85,7 +88,7 @@ func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 	probe := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	p.controller, err = process.Start(process.Spec{
 		Name: "controller", Path: p.Binary, LogDir: p.Logs,
-		Args: append([]string{"--health-probe-bind-address=" + probe, p.clockFlag()}, p.Webhooks.arguments()...),
+		Args: slices.Concat([]string{"--health-probe-bind-address=" + probe, p.clockFlag()}, p.Webhooks.arguments(), p.flags),
 		Env:  p.controllerEnvironment(),
 	})
 	if err != nil {
@@ -100,6 +103,23 @@ func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 		return fmt.Errorf("%w; its log is %s", err, p.controller.Log())
 	}
 	return nil
+}
+
+// Configure restarts the controller with these flags and variables, each in one
+// word, instead of those of an earlier call. They stay when time moves.
+func (p *Product) Configure(ctx context.Context, settings []string) error {
+	p.flags, p.variables = nil, nil
+	for _, s := range settings {
+		switch {
+		case strings.HasPrefix(s, "--"):
+			p.flags = append(p.flags, s)
+		case strings.Contains(s, "="):
+			p.variables = append(p.variables, s)
+		default:
+			return fmt.Errorf("%q is neither a flag nor a variable with its value", s)
+		}
+	}
+	return p.MoveTo(ctx, p.Now())
 }
 
 // Failed is closed when the controller has ended.
@@ -126,7 +146,7 @@ func (p *Product) clockOffset() time.Duration { return time.Duration(p.offset.Lo
 func (p *Product) clockFlag() string { return "--clock-offset=" + p.clockOffset().String() }
 
 func (p *Product) controllerEnvironment() []string {
-	return append(cleanEnvironment(),
+	return append(append(cleanEnvironment(), p.variables...),
 		p.Webhooks.variable(),
 		"KUBECONFIG="+p.Kubectl.Kubeconfig,
 		"POSTGRES_CONNECTION_STRING="+p.DSN,

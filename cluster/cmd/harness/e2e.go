@@ -72,3 +72,17 @@ var costJobCommand = command{
 		}
 	},
 }
+
+var controllerCommand = command{
+	name:    "controller",
+	args:    "[-- --FLAG=VALUE | NAME=VALUE]...",
+	summary: "In a step of a story: restart the controller with these flags and variables.",
+	details: `For example: "$HARNESS" controller -- MTO_ENABLED=true --pricebook-namespaces=prices
+They come beside those that it always has, replace those of an earlier step, and
+stay when time moves.`,
+	define: func(*flag.FlagSet) func(context.Context, []string) error {
+		return func(ctx context.Context, args []string) error {
+			return control.Configure(ctx, os.Getenv(control.Variable), args)
+		}
+	},
+}
