@@ -132,8 +132,10 @@ func (r *run) work(ctx context.Context) error {
 	}
 	leaving := r.closeOut(ctx)
 	summed := r.summarize(ctx)
-	r.publish(ctx, summed == nil)
-	r.release(ctx, leaving)
+	if ctx.Err() == nil { // Told to stop, or without the lock: what is published is for another run.
+		r.publish(ctx, summed == nil)
+		r.release(ctx, leaving)
+	}
 
 	return errors.Join(summed, r.verdict(ctx))
 }
