@@ -22,7 +22,7 @@ type Spec struct {
 	Dir  string   // Working directory; empty: the harness's own.
 	Env  []string // Whole environment; nil: the harness's own.
 
-	LogDir string // The output goes to <LogDir>/<Name>.log, appended.
+	LogDir string // The output goes to <LogDir>/<Name>.log, appended. Made if it is missing.
 
 	// User runs the program as somebody else; nil: as the harness's own user.
 	User *syscall.Credential
@@ -48,6 +48,9 @@ func Start(spec Spec) (*Process, error) {
 		spec.StopSignal = syscall.SIGTERM
 	}
 	p := &Process{spec: spec, log: filepath.Join(spec.LogDir, spec.Name+".log"), done: make(chan struct{})}
+	if err := os.MkdirAll(spec.LogDir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder for the log of %q: %w", spec.Name, err)
+	}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the log of %q: %w", spec.Name, err)
