@@ -16,6 +16,13 @@ const (
 	// SubscriptionsByRoot finds a family by the uid of its root.
 	SubscriptionsByRoot = "status.compatibilityRoot"
 
+	// SubscriptionsByBinding finds the members of a family that are bound to an
+	// Offering, by their [Binding].
+	SubscriptionsByBinding = "binding"
+
+	// SubscriptionsByProvision finds those of them that are active.
+	SubscriptionsByProvision = "provision"
+
 	// SubscriptionsByOffering finds who is bound to an Offering, by its
 	// namespace/name.
 	SubscriptionsByOffering = "spec.offeringRef"
@@ -28,6 +35,17 @@ const (
 	OfferingsByRequired = "spec.compatibility.requiredOfferings"
 )
 
+// Binding is the value of an Offering in a family: the uid of the root, and the
+// Offering's namespace/name.
+func Binding(root, offering string) string { return root + "/" + offering }
+
+func binding(s *v1alpha1.Subscription) []string {
+	if s.Status.CompatibilityRoot == "" {
+		return nil
+	}
+	return []string{Binding(s.Status.CompatibilityRoot, s.Spec.OfferingRef.String())}
+}
+
 // AddSubscriptions indexes Subscriptions.
 func AddSubscriptions(ctx context.Context, into client.FieldIndexer) error {
 	for field, of := range map[string]func(*v1alpha1.Subscription) []string{
@@ -36,6 +54,13 @@ func AddSubscriptions(ctx context.Context, into client.FieldIndexer) error {
 				return nil
 			}
 			return []string{s.Status.CompatibilityRoot}
+		},
+		SubscriptionsByBinding: binding,
+		SubscriptionsByProvision: func(s *v1alpha1.Subscription) []string {
+			if s.Status.ActivatedAt == nil || s.Status.DeactivatedAt != nil {
+				return nil
+			}
+			return binding(s)
 		},
 		SubscriptionsByOffering: func(s *v1alpha1.Subscription) []string { return []string{s.Spec.OfferingRef.String()} },
 		SubscriptionsByParent: func(s *v1alpha1.Subscription) []string {

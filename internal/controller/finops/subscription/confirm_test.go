@@ -46,8 +46,10 @@ func store(t *testing.T, broken interceptor.Funcs, objects ...client.Object) cli
 	t.Helper()
 	b := fake.NewClientBuilder().WithScheme(apitest.Scheme()).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.Subscription{}).WithInterceptorFuncs(broken)
-	if err := index.AddSubscriptions(t.Context(), indexes{b}); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(context.Context, client.FieldIndexer) error{index.AddSubscriptions, index.AddOfferings} {
+		if err := add(t.Context(), indexes{b}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return b.Build()
 }
@@ -188,6 +190,8 @@ func TestConfirmedByTheServer(t *testing.T) {
 				cached:   view{Reader: cached},
 				live:     view{Reader: server, live: true},
 				removed:  &removed{tombstones: (*mirror.Mirror)(nil).Tombstones},
+				replaced: newReplaced(),
+				evidence: newEvidence(server),
 				statuses: frame.NewStatuses(cached),
 				clock:    clocktesting.NewFakePassiveClock(noon.Time),
 				record:   event.NewNopRecorder(),
@@ -231,6 +235,8 @@ func TestConflict(t *testing.T) {
 	e := &external{connector: &connector{
 		cached:   view{Reader: c},
 		live:     view{Reader: c, live: true},
+		removed:  &removed{tombstones: (*mirror.Mirror)(nil).Tombstones},
+		replaced: newReplaced(),
 		statuses: frame.NewStatuses(c),
 		clock:    clocktesting.NewFakePassiveClock(noon.Time),
 		record:   counting{&said},

@@ -35,6 +35,8 @@ type connector struct {
 	live     view // Reads from the server.
 	targets  targets
 	removed  *removed
+	replaced *replaced
+	evidence *evidence
 	terms    *recordedTerms
 	statuses *frame.Statuses
 	mirror   *mirror.Mirror // Nil without a database.
@@ -75,6 +77,7 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 		return managed.ExternalObservation{}, errors.Wrap(err, "cannot store what was decided about the Subscription")
 	}
 	e.announce(before, s, d)
+	e.replaced.set(member(s), d.Replaced)
 
 	o, err := e.compare(ctx, s, d)
 	if err == nil && o.ResourceUpToDate {

@@ -2,9 +2,9 @@ package subscription
 
 import (
 	"context"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -14,9 +14,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
-// pageSize bounds one answer of the API server.
-const pageSize = 500
-
 // A view is where a reconcile reads from: the cache or the server itself.
 type view struct {
 	client.Reader
@@ -25,7 +22,13 @@ type view struct {
 	live bool
 }
 
-// readFamily reads the family of a Subscription, as far as somebody asks.
+// readFamily reads as much of the family of a Subscription as decides about its
+// coverage, if somebody asks.
+//
+// From the cache these are, for each requirement, its providers up to the first
+// that covers, and their ancestors. From the server it is the same with each
+// provider read anew, as long as the Subscription waits: it can only gain. For
+// one that is active, and may have to end for what is missing, the server lists.
 func (e *external) readFamily(ctx context.Context, from view, in gate.Input) gate.Read[family.Family] {
 	required := requirements(in)
 	root := in.Self.Root
@@ -37,104 +40,79 @@ func (e *external) readFamily(ctx context.Context, from view, in gate.Input) gat
 	}
 
 	gone := e.removed.parents(ctx)
-	members, err := e.members(ctx, from, in.Self, root)
-	if err != nil {
-		return gate.Failed[family.Family](err)
-	}
-	kin := family.New(root, members, gone)
-	if from.live && !in.Self.Active() {
-		kin, err = e.confirmed(ctx, from, in.Self.Member(), required, root, members, gone)
-	}
-	if err != nil {
-		return gate.Failed[family.Family](err)
-	}
-	return gate.Found(kin)
-}
-
-// members lists a family. Who is active may have to end for what is missing
-// from the list, so for that one the server lists. Who waits can only gain from
-// the list, so for that one the cache does, and each provider it names is
-// confirmed by itself: a thousand siblings that start together would otherwise
-// list one another a thousand times.
-func (e *external) members(ctx context.Context, from view, self gate.Subscription, root string) ([]family.Member, error) {
-	if from.live && self.Active() {
-		return liveMembers(ctx, from, root)
-	}
-	list := &v1alpha1.SubscriptionList{}
-	if err := e.cached.List(ctx, list, client.MatchingFields{index.SubscriptionsByRoot: root}); err != nil {
-		return nil, errors.Wrap(err, "cannot list the family")
-	}
-	return membersOf(list), nil
-}
-
-// liveMembers lists a family from the server, which selects by root where it
-// can, or else lists everybody.
-func liveMembers(ctx context.Context, from client.Reader, root string) ([]family.Member, error) {
-	members, err := pages(ctx, from, client.MatchingFields{index.SubscriptionsByRoot: root})
-	if kerrors.IsBadRequest(err) {
-		return pages(ctx, from)
-	}
-	return members, err
-}
-
-func pages(ctx context.Context, from client.Reader, which ...client.ListOption) ([]family.Member, error) {
-	var members []family.Member
-	for next := ""; ; {
-		list := &v1alpha1.SubscriptionList{}
-		if err := from.List(ctx, list, append(which, client.Limit(pageSize), client.Continue(next))...); err != nil {
-			return nil, errors.Wrap(err, "cannot list the family")
+	if from.live && in.Self.Active() {
+		members, err := e.evidence.members(ctx, root, required)
+		if err != nil {
+			return gate.Failed[family.Family](errors.Wrap(err, "cannot list the family"))
 		}
-		members = append(members, membersOf(list)...)
-		if next = list.Continue; next == "" {
-			return members, nil
+		return gate.Found(family.New(root, members, gone))
+	}
+
+	known := map[ref.Key]family.Member{}
+	for _, offering := range required {
+		if err := e.addProviders(ctx, from, known, in.Self.Member(), root, offering, gone); err != nil {
+			return gate.Failed[family.Family](errors.Wrapf(err, "cannot find who covers offering %s", offering))
 		}
 	}
+	return gate.Found(kin(root, known, gone))
 }
 
-func membersOf(list *v1alpha1.SubscriptionList) []family.Member {
-	members := make([]family.Member, 0, len(list.Items))
-	for i := range list.Items {
-		members = append(members, member(&list.Items[i]))
+func kin(root string, known map[ref.Key]family.Member, gone map[ref.Key]ref.Key) family.Family {
+	members := make([]family.Member, 0, len(known))
+	for _, m := range known {
+		members = append(members, m)
 	}
-	return members
+	return family.New(root, members, gone)
 }
 
-// confirmed reads each provider that a Subscription would be covered by once
-// more from the server, until all that it is covered by have been.
-func (e *external) confirmed(ctx context.Context, from view, of family.Member, required []ref.Key, root string, members []family.Member, gone map[ref.Key]ref.Key) (family.Family, error) {
-	byKey := map[ref.Key]family.Member{}
-	for _, m := range members {
-		byKey[m.Key] = m
+// addProviders adds the members that provide an Offering, each with its
+// ancestors, until one of them covers it. If the server is to be asked, those
+// are left out that it does not confirm.
+func (e *external) addProviders(ctx context.Context, from view, known map[ref.Key]family.Member, of family.Member, root string, offering ref.Key, gone map[ref.Key]ref.Key) error {
+	candidates, err := list(ctx, e.cached, client.MatchingFields{index.SubscriptionsByProvision: index.Binding(root, offering.String())})
+	if err != nil {
+		return err
 	}
-	kin := family.New(root, members, gone)
-	done := map[ref.Key]bool{}
-	for {
-		asked := false
-		for _, offering := range required {
-			p, ok := kin.Provider(of, offering)
-			if !ok || done[p.Key] {
+	slices.SortFunc(candidates, func(a, b family.Member) int { return ref.Compare(a.Key, b.Key) })
+	for _, m := range candidates {
+		if from.live {
+			s := &v1alpha1.Subscription{}
+			ok, err := get(ctx, from, "provider", m.Key, s)
+			if err != nil {
+				return err
+			}
+			if !ok {
 				continue
 			}
-			s := &v1alpha1.Subscription{}
-			exists, err := get(ctx, from, "provider", p.Key, s)
-			if err != nil {
-				return family.Family{}, err
-			}
-			delete(byKey, p.Key)
-			if exists {
-				byKey[p.Key] = member(s)
-			}
-			done[p.Key], asked = true, true
+			m = member(s)
 		}
-		if !asked {
-			return kin, nil
+		known[m.Key] = m
+		if err := e.addAncestors(ctx, known, m); err != nil {
+			return err
 		}
-		members = members[:0]
-		for _, m := range byKey {
-			members = append(members, m)
+		if _, covered := kin(root, known, gone).Provider(of, offering); covered {
+			return nil
 		}
-		kin = family.New(root, members, gone)
 	}
+	return nil
+}
+
+// addAncestors adds those of a member that are there. Parents never change, so
+// the cache is as good as the server.
+func (e *external) addAncestors(ctx context.Context, known map[ref.Key]family.Member, m family.Member) error {
+	for !m.Parent.IsZero() {
+		if _, done := known[m.Parent]; done {
+			return nil
+		}
+		s := &v1alpha1.Subscription{}
+		ok, err := get(ctx, e.cached, "ancestor", m.Parent, s)
+		if err != nil || !ok {
+			return err
+		}
+		m = member(s)
+		known[m.Key] = m
+	}
+	return nil
 }
 
 // requirements are all that somebody may ask the family for: what the Offering
@@ -148,4 +126,22 @@ func requirements(in gate.Input) []ref.Key {
 		required = append(required, r.Terms.Requires...)
 	}
 	return required
+}
+
+// list returns the members that a list of the cache holds. Nothing of what it
+// reads is changed, so nothing is copied.
+func list(ctx context.Context, cache client.Reader, which ...client.ListOption) ([]family.Member, error) {
+	l := &v1alpha1.SubscriptionList{}
+	if err := cache.List(ctx, l, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, err
+	}
+	return membersOf(l), nil
+}
+
+func membersOf(list *v1alpha1.SubscriptionList) []family.Member {
+	members := make([]family.Member, 0, len(list.Items))
+	for i := range list.Items {
+		members = append(members, member(&list.Items[i]))
+	}
+	return members
 }

@@ -38,7 +38,7 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
 	if err := index.AddSubscriptions(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	f := fanout{cache: mgr.GetClient()}
+	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced()}
 	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren}
 	states.read(mgr.GetClient())
 
@@ -51,10 +51,10 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
 		Watches(&v1alpha1.CostJob{}, handler.EnqueueRequestsFromMapFunc(f.deleted), builder.WithPredicates(collectorChanged())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(f.within), builder.OnlyMetadata,
 			builder.WithPredicates(predicate.And(notCreated(), predicate.LabelChangedPredicate{}))).
-		Complete(newReconciler(mgr, o, m, f.removed))
+		Complete(newReconciler(mgr, o, m, f))
 }
 
-func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, gone *removed) reconcile.Reconciler {
+func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout) reconcile.Reconciler {
 	statuses := frame.NewStatuses(mgr.GetClient())
 	kind := frame.Kind{
 		Name:          Name,
@@ -68,7 +68,9 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, gone *re
 		cached:   view{Reader: mgr.GetClient()},
 		live:     view{Reader: mgr.GetAPIReader(), live: true},
 		targets:  targets{live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper()},
-		removed:  gone,
+		removed:  f.removed,
+		replaced: f.replaced,
+		evidence: f.evidence,
 		terms:    &recordedTerms{load: m.RecordedOffering, known: map[string]gate.Recorded{}},
 		statuses: statuses,
 		mirror:   m,

@@ -19,23 +19,26 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
-// A fanout finds the Subscriptions that an event can concern. Only events that
-// can change somebody's answer get through: costs and conditions do not.
+// A fanout finds the Subscriptions that an event can concern, and no others:
+// costs and conditions concern nobody, and the flip of a member only those whose
+// answer can be another for it (design R3).
 type fanout struct {
-	cache   client.Reader
-	removed *removed
+	cache    client.Reader
+	removed  *removed
+	evidence *evidence
+	replaced *replaced
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// relatives enqueues the family of a Subscription when its activation flips, and
-// its children when it appears, goes, or changes in what they wait for
-// (BETTER-SUB-6).
+// relatives enqueues who may be covered or not any more when the activation of a
+// Subscription flips, and its children when it appears, goes, or changes in what
+// they wait for (BETTER-SUB-6).
 func (f fanout) relatives() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if s, ok := e.Object.(*v1alpha1.Subscription); ok && !e.IsInInitialList { // At the start everybody is looked at anyway.
-				f.enqueue(ctx, q, s, true)
+				f.enqueue(ctx, q, s, f.children(ctx, s))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -44,60 +47,108 @@ func (f fanout) relatives() handler.EventHandler {
 			if !ok || !same {
 				return
 			}
-			flipped := member(before).Active != member(after).Active
-			if flipped || before.Status.Ready != after.Status.Ready || hasEnded(before) != hasEnded(after) {
-				f.enqueue(ctx, q, after, flipped)
+			was, is := member(before), member(after)
+			switch {
+			case was.Active != is.Active || is.Active && was.Root != is.Root:
+				f.evidence.note(after, !is.Active)
+				f.enqueue(ctx, q, after, f.concerned(ctx, after))
+			case before.Status.Ready != after.Status.Ready || hasEnded(before) != hasEnded(after):
+				f.enqueue(ctx, q, after, f.children(ctx, after))
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			if s, ok := e.Object.(*v1alpha1.Subscription); ok {
 				f.removed.note(ctx, member(s))
-				f.enqueue(ctx, q, s, true)
+				f.replaced.set(member(s), false)
+				f.evidence.note(s, true)
+				f.enqueue(ctx, q, s, f.concerned(ctx, s))
 			}
 		},
 	}
 }
 
-// enqueue adds the children and, if the family is concerned, all its members,
-// the deepest first: then each is normally judged by its own coverage before the
-// end of its parent reaches it.
-func (f fanout) enqueue(ctx context.Context, q queue, s *v1alpha1.Subscription, kin bool) {
-	concerned := f.list(ctx, client.MatchingFields{index.SubscriptionsByParent: s.Namespace + "/" + s.Name})
-	if root := s.Status.CompatibilityRoot; kin && root != "" {
-		concerned = append(concerned, f.list(ctx, client.MatchingFields{index.SubscriptionsByRoot: root})...)
+// concerned are those whose answer can be another when a member has been
+// activated, has ended or is gone: its children, and the members that require
+// its Offering, now or by what was recorded.
+func (f fanout) concerned(ctx context.Context, s *v1alpha1.Subscription) []family.Member {
+	m, children := member(s), f.children(ctx, s)
+	if m.Root == "" {
+		return children // It is in no family yet.
 	}
-	for _, m := range deepestFirst(concerned) {
+	if m.Active && slices.ContainsFunc(children, func(c family.Member) bool { return c.Active }) {
+		// It has taken the name of one that is gone, and with it the children:
+		// who is beneath whom is another question now.
+		return f.list(ctx, client.MatchingFields{index.SubscriptionsByRoot: m.Root})
+	}
+
+	requiring := &v1alpha1.OfferingList{}
+	which := client.MatchingFields{index.OfferingsByRequired: m.Offering.String()}
+	if err := f.cache.List(ctx, requiring, which, client.UnsafeDisableDeepCopy); err != nil { // The cache does not fail once it is filled.
+		return children
+	}
+	concerned := slices.Concat(children, f.replaced.in(m.Root))
+	for i := range requiring.Items {
+		o := &requiring.Items[i]
+		bound := index.Binding(m.Root, o.Namespace+"/"+o.Name)
+		concerned = append(concerned, f.list(ctx, client.MatchingFields{index.SubscriptionsByBinding: bound})...)
+	}
+	return concerned
+}
+
+func (f fanout) children(ctx context.Context, s *v1alpha1.Subscription) []family.Member {
+	return f.list(ctx, client.MatchingFields{index.SubscriptionsByParent: s.Namespace + "/" + s.Name})
+}
+
+// enqueue adds members, the deepest first: then each is normally judged by its
+// own coverage before the end of its parent reaches it.
+func (f fanout) enqueue(ctx context.Context, q queue, s *v1alpha1.Subscription, members []family.Member) {
+	for _, m := range deepestFirst(members, parentOf(ctx, f.cache)) {
 		if m.UID != string(s.UID) {
 			q.Add(request(m.Key))
 		}
 	}
 }
 
-// deepestFirst orders members by their depth in what is known of the tree,
-// without duplicates.
-func deepestFirst(members []family.Member) []family.Member {
+// deepestFirst orders members by their depth in the tree, without duplicates. A
+// tree has a root, or the depth of those in it does not matter.
+func deepestFirst(members []family.Member, up family.ParentOf) []family.Member {
 	known := map[ref.Key]family.Member{}
 	for _, m := range members {
 		known[m.Key] = m
 	}
 	depths := map[ref.Key]int{}
-	var depth func(k ref.Key) int
-	depth = func(k ref.Key) int {
-		if d, ok := depths[k]; ok {
-			return d
+	for _, m := range members {
+		var path []ref.Key
+		for {
+			if _, done := depths[m.Key]; done {
+				break
+			}
+			depths[m.Key] = 0 // A loop ends here.
+			path = append(path, m.Key)
+			if m.Parent.IsZero() {
+				break
+			}
+			if next, ok := known[m.Parent]; ok {
+				m = next
+				continue
+			}
+			next, err := up(m)
+			if err != nil || next == nil {
+				break
+			}
+			m = *next
 		}
-		m, ok := known[k]
-		if !ok {
-			return 0
+		base := 0
+		if len(path) > 0 && path[len(path)-1] != m.Key {
+			base = depths[m.Key]
 		}
-		depths[k] = 0 // A loop ends here.
-		depths[k] = depth(m.Parent) + 1
-		return depths[k]
+		for i, k := range slices.Backward(path) {
+			depths[k] = base + len(path) - i
+		}
 	}
 
 	ordered := make([]family.Member, 0, len(known))
-	for k, m := range known {
-		depth(k)
+	for _, m := range known {
 		ordered = append(ordered, m)
 	}
 	slices.SortFunc(ordered, func(a, b family.Member) int {
@@ -138,11 +189,11 @@ func (f fanout) deleted(ctx context.Context, _ client.Object) []reconcile.Reques
 }
 
 func (f fanout) list(ctx context.Context, which client.ListOption) []family.Member {
-	list := &v1alpha1.SubscriptionList{}
-	if err := f.cache.List(ctx, list, which); err != nil { // The cache does not fail once it is filled.
+	members, err := list(ctx, f.cache, which)
+	if err != nil { // The cache does not fail once it is filled.
 		return nil
 	}
-	return membersOf(list)
+	return members
 }
 
 func requests(members []family.Member) []reconcile.Request {

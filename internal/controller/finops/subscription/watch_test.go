@@ -1,0 +1,235 @@
+package subscription
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/finops/family"
+	"github.com/provider-finops/provider-finops/internal/finops/ref"
+)
+
+func TestDeepestFirst(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		members []family.Member
+		known   []family.Member // Found only by looking up.
+		want    []string
+	}{
+		"Tree": {
+			reason:  "Depth before name.",
+			members: []family.Member{node("a", ""), node("b", "a"), node("c", "a"), node("d", "b")},
+			want:    []string{"d", "b", "c", "a"},
+		},
+		"Gaps": {
+			reason:  "Depth is that in the whole tree, not among those that are concerned.",
+			members: []family.Member{node("x", "a"), node("b", "m2")},
+			known:   []family.Member{node("a", ""), node("m1", "a"), node("m2", "m1")},
+			want:    []string{"b", "x"},
+		},
+		"Duplicates": {
+			reason:  "Nobody is named twice.",
+			members: []family.Member{node("b", "a"), node("a", ""), node("b", "a")},
+			want:    []string{"b", "a"},
+		},
+		"Loop": {
+			reason:  "A loop has no depth, and does not hang.",
+			members: []family.Member{node("a", "b"), node("b", "a"), node("c", "b")},
+			want:    []string{"a", "c", "b"},
+		},
+		"Orphan": {
+			reason:  "A chain that ends in nothing is counted from there.",
+			members: []family.Member{node("b", "gone"), node("c", "b")},
+			want:    []string{"c", "b"},
+		},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			up := func(child family.Member) (*family.Member, error) {
+				if i := slices.IndexFunc(tc.known, func(m family.Member) bool { return m.Key == child.Parent }); i >= 0 {
+					return &tc.known[i], nil
+				}
+				return nil, errors.New("not found")
+			}
+			got := make([]string, 0, len(tc.want))
+			for _, m := range deepestFirst(tc.members, up) {
+				got = append(got, m.Key.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\ndeepestFirst(...): -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestConcernedAgainstEverybody compares with the documented rule, by which the
+// flip of a member makes the whole family be looked at: in random families and
+// for every flip, whoever would get another answer is among those concerned.
+func TestConcernedAgainstEverybody(t *testing.T) {
+	rng := rand.New(rand.NewPCG(40, 3))
+	for range 150 {
+		offerings, subs := randomFamily(rng)
+		flip := rng.IntN(len(subs))
+		before, after := subs[flip].DeepCopy(), subs[flip]
+		if before.Status.DeactivatedAt != nil {
+			continue // Nothing reopens it.
+		}
+		if before.Status.ActivatedAt == nil {
+			after.Status.ActivatedAt = &noon
+		} else {
+			after.Status.DeactivatedAt = &noon
+		}
+
+		f := fanout{cache: familyStore(t, offerings, subs), replaced: newReplaced()}
+		concerned := map[ref.Key]bool{}
+		for _, m := range f.concerned(t.Context(), after) {
+			concerned[m.Key] = true
+		}
+
+		was := answers(offerings, replace(subs, flip, before))
+		is := answers(offerings, subs)
+		for k, answer := range is {
+			if answer != was[k] && !concerned[k] && k != member(after).Key {
+				t.Fatalf("%s gets another answer by the flip of %s and is not looked at", k, after.Name)
+			}
+		}
+	}
+}
+
+func replace(subs []*v1alpha1.Subscription, at int, by *v1alpha1.Subscription) []*v1alpha1.Subscription {
+	subs = slices.Clone(subs)
+	subs[at] = by
+	return subs
+}
+
+// answers says of everybody whether the parent is active, and which requirement
+// is not covered.
+func answers(offerings []*v1alpha1.Offering, subs []*v1alpha1.Subscription) map[ref.Key]string {
+	members := make([]family.Member, 0, len(subs))
+	for _, s := range subs {
+		members = append(members, member(s))
+	}
+	kin := family.New("uid-s-0", members, nil)
+	got := map[ref.Key]string{}
+	for _, m := range members {
+		i := slices.IndexFunc(offerings, func(o *v1alpha1.Offering) bool { return o.Name == m.Offering.Name })
+		uncovered, _ := kin.Uncovered(m, terms(offerings[i].Spec).Requires)
+		parent := slices.ContainsFunc(members, func(p family.Member) bool { return p.Key == m.Parent && p.Active })
+		got[m.Key] = fmt.Sprint(parent, uncovered)
+	}
+	return got
+}
+
+func randomFamily(rng *rand.Rand) ([]*v1alpha1.Offering, []*v1alpha1.Subscription) {
+	offerings := make([]*v1alpha1.Offering, 0, 4)
+	for i := range 4 {
+		var requires []string
+		for j := range 4 {
+			if rng.IntN(4) == 0 {
+				requires = append(requires, fmt.Sprintf("o-%d", j))
+			}
+		}
+		offerings = append(offerings, offeringOf(fmt.Sprintf("o-%d", i), requires...))
+	}
+	n := 2 + rng.IntN(10)
+	subs := make([]*v1alpha1.Subscription, 0, n)
+	for i := range n {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprintf("s-%d", rng.IntN(i))
+		}
+		subs = append(subs, sub(fmt.Sprintf("s-%d", i), parent, fmt.Sprintf("o-%d", rng.IntN(4)), func(s *v1alpha1.Subscription) {
+			s.Status.CompatibilityRoot = "uid-s-0"
+			if rng.IntN(3) > 0 {
+				s.Status.ActivatedAt = &earlier
+			}
+			if s.Status.ActivatedAt != nil && rng.IntN(4) == 0 {
+				s.Status.DeactivatedAt = &earlier
+			}
+		}))
+	}
+	return offerings, subs
+}
+
+func familyStore(t *testing.T, offerings []*v1alpha1.Offering, subs []*v1alpha1.Subscription) client.Client {
+	t.Helper()
+	all := make([]client.Object, 0, len(offerings)+len(subs))
+	for _, o := range offerings {
+		all = append(all, o.DeepCopy())
+	}
+	for _, s := range subs {
+		all = append(all, s.DeepCopy())
+	}
+	return store(t, interceptor.Funcs{}, all...)
+}
+
+// TestEvidence counts the lists that a family costs. A list serves whoever is
+// decided after it, as long as nothing has happened since that they depend on.
+func TestEvidence(t *testing.T) {
+	vm, disk := k("vm"), k("disk")
+	at := func(version, offering string, with ...func(*v1alpha1.Subscription)) *v1alpha1.Subscription {
+		s := sub("m", "root", offering, append([]func(*v1alpha1.Subscription){isActive}, with...)...)
+		s.ResourceVersion = version
+		return s
+	}
+
+	cases := map[string]struct {
+		reason string
+		then   func(e *evidence)
+		ask    ref.Key
+		want   int // Lists in all, the first included.
+	}{
+		"Nothing":         {reason: "A thousand members share one list.", then: func(*evidence) {}, ask: vm, want: 1},
+		"ProviderLost":    {reason: "A provider that ended after the list makes another one.", then: func(e *evidence) { e.note(at("2000", "vm", hasEndedAt), true) }, ask: vm, want: 2},
+		"EarlierLoss":     {reason: "What ended before the list is in it.", then: func(e *evidence) { e.note(at("1", "vm", hasEndedAt), true) }, ask: vm, want: 1},
+		"OthersLost":      {reason: "The ends of a cascade concern only those who require them.", then: func(e *evidence) { e.note(at("2000", "disk", hasEndedAt), true) }, ask: vm, want: 1},
+		"OthersLostAsked": {reason: "They do concern those.", then: func(e *evidence) { e.note(at("2000", "disk", hasEndedAt), true) }, ask: disk, want: 2},
+		"Gained":          {reason: "Whoever was activated might cover.", then: func(e *evidence) { e.note(at("2000", "disk"), false) }, ask: vm, want: 2},
+		"NoVersion":       {reason: "What cannot be compared makes another list.", then: func(e *evidence) { e.note(at("x", "disk"), false) }, ask: vm, want: 2},
+	}
+
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			lists := 0
+			counted := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+				lists++
+				return c.List(ctx, l, o...)
+			}}
+			e := newEvidence(store(t, counted, sub("root", "", "vm", isActive)))
+			for range 3 {
+				if _, err := e.members(t.Context(), "uid-root", []ref.Key{vm}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.families.Add("uid-root", versioned(e, "uid-root", 1000))
+			tc.then(e)
+			for range 3 {
+				if _, err := e.members(t.Context(), "uid-root", []ref.Key{tc.ask}); err != nil {
+					t.Fatal(err)
+				}
+				if f, ok := e.atHand("uid-root"); ok && lists == 2 {
+					f.version = 3000
+				}
+			}
+			if diff := cmp.Diff(tc.want, lists); diff != "" {
+				t.Errorf("%s\nlists: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// versioned gives a list a version: the fake server's own are all small.
+func versioned(e *evidence, root string, version uint64) *listed {
+	f, _ := e.atHand(root)
+	f.version = version
+	return f
+}
