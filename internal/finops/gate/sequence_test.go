@@ -234,10 +234,10 @@ func TestWorkedTreeVariants(t *testing.T) {
 	}
 }
 
-// TestSeedsTree deletes acme-vm of the compatibility page in every order of
+// TestCompatibilityPageTree deletes acme-vm of the compatibility page in every order of
 // looking: in the end all three requiring Subscriptions are inactive, the disk
 // after the spare.
-func TestSeedsTree(t *testing.T) {
+func TestCompatibilityPageTree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 6))
 	requiresVM := Terms{Requires: []ref.Key{key("vm-standard")}}
 
