@@ -1,6 +1,7 @@
 package opencost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -24,11 +25,12 @@ import (
 type decoder struct {
 	*jsontext.Decoder
 
-	query Query
-	each  func(Allocation) bool
+	query  Query
+	wanted map[string]struct{} // Namespaces; nil for all.
+	each   func(Allocation) bool
 
 	seed maphash.Seed
-	seen map[uint64]struct{} // Hashes of the keys of the set.
+	seen map[uint64]struct{} // Hashes of the keys that were asked for.
 
 	stopped bool // The reader has seen enough.
 }
@@ -42,6 +44,12 @@ func decode(b *body, q Query, each func(Allocation) bool) *AnswerError {
 		each:    each,
 		seed:    maphash.MakeSeed(),
 		seen:    map[uint64]struct{}{},
+	}
+	if q.Namespaces != nil {
+		d.wanted = make(map[string]struct{}, len(q.Namespaces))
+		for _, n := range q.Namespaces {
+			d.wanted[n] = struct{}{}
+		}
 	}
 	b.consumed = d.InputOffset
 
@@ -156,12 +164,18 @@ func (d *decoder) set() error {
 		}
 
 		name := key.String()
-		if !d.first(name) {
-			return fmt.Errorf("it has item %q twice", abbreviate(name))
-		}
 		allocation, err := d.item(name)
 		if err != nil {
 			return err
+		}
+		if !d.wants(allocation) {
+			if d.query.Foreign != nil {
+				d.query.Foreign(allocation.Namespace)
+			}
+			continue
+		}
+		if !d.first(name) {
+			return fmt.Errorf("it has item %q twice", abbreviate(name))
 		}
 		if !d.each(allocation) {
 			d.stopped = true
@@ -170,6 +184,16 @@ func (d *decoder) set() error {
 	}
 	_, err := d.ReadToken()
 	return err
+}
+
+// wants says whether an item was asked for. One without a namespace is asked for
+// by the name that the server has for that.
+func (d *decoder) wants(a Allocation) bool {
+	if d.wanted == nil {
+		return true
+	}
+	_, asked := d.wanted[cmp.Or(a.Namespace, unallocated)]
+	return asked
 }
 
 // first says whether a key has not occurred before. Of a billion answers of the

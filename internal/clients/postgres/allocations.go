@@ -4,12 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/provider-finops/provider-finops/internal/finops/collection"
 )
 
 var (
@@ -64,11 +61,12 @@ func (s Stored) Changed() bool { return s.Added+s.Removed > 0 }
 // where a final row stands. What is equal is not written. An answer without any
 // row changes nothing (OPEN-CJ-7: what is stored is the better evidence).
 //
-// The transaction has to end with FoldDays, which keeps the roll-up in step. If
-// the measurements end with an error, StoreHour returns that error, and what it
-// has written must be rolled back, to a savepoint or as a whole. Two
-// measurements of one name are an error of the database.
-func StoreHour(ctx context.Context, tx pgx.Tx, b Batch, rows iter.Seq2[collection.Measurement, error]) (Stored, error) {
+// The rows are those that AppendAllocation has written for the same batch. The
+// transaction has to end with FoldDays, which keeps the roll-up in step. If the
+// reading of the rows ends with an error, StoreHour returns that error, and what
+// it has written must be rolled back, to a savepoint or as a whole. Two rows of
+// one name are an error of the database.
+func StoreHour(ctx context.Context, tx pgx.Tx, b Batch, rows AllocationRows) (Stored, error) {
 	stored, err := b.store(ctx, tx, rows)
 	if err != nil {
 		return Stored{}, fmt.Errorf("cannot store hour %q: %w", b.Hour.UTC().Format(time.RFC3339), err)
@@ -76,51 +74,55 @@ func StoreHour(ctx context.Context, tx pgx.Tx, b Batch, rows iter.Seq2[collectio
 	return stored, nil
 }
 
-func (b Batch) store(ctx context.Context, tx pgx.Tx, rows iter.Seq2[collection.Measurement, error]) (Stored, error) {
-	if b.Fresh {
-		// The quickest way there is: no comparison, no second copy (design R7).
-		n, err := b.copyInto(ctx, tx, "provider_allocations", rows)
-		if err != nil || n == 0 {
-			return Stored{}, err
-		}
-		return Stored{Rows: n, Added: n}, b.inStep(ctx, tx, func() error { return nil })
+func (b Batch) store(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Stored, error) {
+	if rows.Count == 0 {
+		return Stored{}, nil
 	}
+	if _, err := tx.Exec(ctx, stageDaysSQL); err != nil {
+		return Stored{}, err
+	}
+	if b.Fresh {
+		return b.load(ctx, tx, rows)
+	}
+	return b.replace(ctx, tx, rows)
+}
 
+// load is the quickest way there is: no comparison, no second copy (design R7).
+func (b Batch) load(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Stored, error) {
+	n, err := copyInto(ctx, tx, copyAllocationsSQL, rows)
+	if err != nil {
+		return Stored{}, err
+	}
+	_, err = tx.Exec(ctx, sumHourSQL, b.key())
+	return Stored{Rows: n, Added: n}, err
+}
+
+// replace compares with what is stored, and writes the difference.
+func (b Batch) replace(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Stored, error) {
 	if err := stage(ctx, tx); err != nil {
 		return Stored{}, err
 	}
-	n, err := b.copyInto(ctx, tx, "staged_allocations", rows)
-	if err != nil || n == 0 {
+	n, err := copyInto(ctx, tx, copyStagedAllocationsSQL, rows)
+	if err != nil {
 		return Stored{}, err
 	}
 
 	stored := Stored{Rows: n}
-	err = b.inStep(ctx, tx, func() error {
-		dropped, err := tx.Exec(ctx, dropStaleAllocationsSQL, b.key())
-		if err != nil {
-			return err
-		}
-		added, err := tx.Exec(ctx, addStagedAllocationsSQL, b.key())
-		stored.Removed, stored.Added = dropped.RowsAffected(), added.RowsAffected()
-		return err
-	})
+	if stored.Removed, err = b.change(ctx, tx, dropStaleAllocationsSQL); err != nil {
+		return Stored{}, err
+	}
+	stored.Added, err = b.change(ctx, tx, addStagedAllocationsSQL)
 	return stored, err
 }
 
-// inStep changes the rows of an hour and notes what that means for its day.
-func (b Batch) inStep(ctx context.Context, tx pgx.Tx, change func() error) error {
-	if _, err := tx.Exec(ctx, stageDaysSQL); err != nil {
-		return err
+// change writes, notes what that means for the day, and returns how many rows it
+// wrote.
+func (b Batch) change(ctx context.Context, tx pgx.Tx, sql string) (int64, error) {
+	rows, err := tx.Query(ctx, sql, b.key())
+	if err != nil {
+		return 0, err
 	}
-	if !b.Fresh {
-		if err := b.sum(ctx, tx, -1); err != nil {
-			return err
-		}
-	}
-	if err := change(); err != nil {
-		return err
-	}
-	return b.sum(ctx, tx, +1)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
 }
 
 // FoldDays moves what the hours of a transaction have changed into the roll-up.
@@ -132,13 +134,6 @@ func FoldDays(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	return nil
-}
-
-func (b Batch) sum(ctx context.Context, tx pgx.Tx, sign int) error {
-	args := b.key()
-	args["sign"] = sign
-	_, err := tx.Exec(ctx, sumHourSQL, args)
-	return err
 }
 
 func (b Batch) key() pgx.StrictNamedArgs {

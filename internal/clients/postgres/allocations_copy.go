@@ -1,86 +1,203 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
-	"iter"
+	_ "embed"
+	"encoding/binary"
+	"io"
+	"math/big"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 	"github.com/provider-finops/provider-finops/internal/finops/decimal"
 )
 
-// allocationColumns are in the order in which measured writes them.
-var allocationColumns = []string{
-	"cluster_id", "aggregation", "hour", "namespace", "name", "alloc_start", "alloc_end", "collected_at", "pricebook_id",
-	"is_finalized", "pod", "container", "controller", "controller_kind", "currency", "minutes", "cpu_core_usage_avg",
-	"ram_bytes_usage_avg", "gpu_count", "gpu_usage_avg", "pv_byte_hours", "network_transfer_bytes", "network_receive_bytes",
+var (
+	//go:embed sql/copy_allocations.sql
+	copyAllocationsSQL string
+
+	//go:embed sql/copy_staged_allocations.sql
+	copyStagedAllocationsSQL string
+)
+
+// The frame of a COPY in binary format: a signature, no flags and no extension
+// before the rows, and a row of -1 columns after them.
+var (
+	copyHeader  = []byte("PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00")
+	copyTrailer = []byte{0xff, 0xff}
+)
+
+// allocationColumns is how many columns AppendAllocation writes, in the order of
+// sql/copy_allocations.sql.
+const allocationColumns = 23
+
+// AllocationRows are rows that AppendAllocation has written.
+type AllocationRows struct {
+	Count int64
+	From  io.Reader // One after another, nothing else.
 }
 
-// copyInto streams measurements into a table, one at a time, and returns how
-// many there were. An error of the measurements themselves is returned as it is:
-// the one that the server makes of it says less.
-func (b Batch) copyInto(ctx context.Context, tx pgx.Tx, table string, rows iter.Seq2[collection.Measurement, error]) (int64, error) {
-	next, stop := iter.Pull2(rows)
-	defer stop()
-
-	source := &measured{batch: b, next: next, values: make([]any, len(allocationColumns))}
-	if !source.Next() {
-		return 0, source.err // Nothing to copy, so nothing to say to the server.
+// AppendAllocation appends a row of a batch to text that waits to be copied. It
+// is what the server reads, so whoever fetches an hour does the work of encoding
+// it, and the transaction that stores it has none left but to pass bytes on.
+func AppendAllocation(to []byte, b *Batch, m *collection.Measurement) []byte {
+	to = binary.BigEndian.AppendUint16(to, allocationColumns)
+	to = appendText(to, b.ClusterID)
+	to = appendText(to, b.Aggregation)
+	to = appendInstant(to, b.Hour)
+	to = appendText(to, m.Namespace)
+	to = appendText(to, m.Name)
+	to = appendInstant(to, m.Start)
+	to = appendInstant(to, m.End)
+	to = appendInstant(to, b.CollectedAt)
+	if b.Book == nil {
+		to = appendNull(to)
+	} else {
+		to = appendInt(to, b.Book.ID)
 	}
-	source.peeked = true
+	to = appendBool(to, b.Finalized)
+	to = appendText(to, m.Pod)
+	to = appendText(to, m.Container)
+	to = appendText(to, m.Controller)
+	to = appendText(to, m.ControllerKind)
+	if b.Book == nil {
+		to = appendNull(to)
+	} else {
+		to = appendText(to, b.Book.Currency)
+	}
+	for _, quantity := range [...]decimal.Decimal{
+		m.Minutes, m.CPUCores, m.RAMBytes, m.GPUs, m.GPUsUsed, m.PVByteHours, m.SentBytes, m.RecvBytes,
+	} {
+		to = appendNumeric(to, quantity)
+	}
+	return to
+}
 
-	n, err := tx.CopyFrom(ctx, pgx.Identifier{table}, allocationColumns, source)
-	if source.err != nil {
-		return 0, source.err
+// copyInto passes rows on to the server. An error of the rows themselves is
+// returned as it is: the one that the server makes of it says less.
+func copyInto(ctx context.Context, tx pgx.Tx, sql string, rows AllocationRows) (int64, error) {
+	from := &remembering{from: rows.From}
+	framed := io.MultiReader(bytes.NewReader(copyHeader), from, bytes.NewReader(copyTrailer))
+
+	tag, err := tx.Conn().PgConn().CopyFrom(ctx, framed, sql)
+	if from.err != nil {
+		return 0, from.err
+	}
+	return tag.RowsAffected(), err
+}
+
+// A remembering reader keeps the error that ended it.
+type remembering struct {
+	from io.Reader
+	err  error
+}
+
+// Read implements io.Reader.
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
 	}
 	return n, err
 }
 
-// measured hands measurements to a COPY.
-type measured struct {
-	batch  Batch
-	next   func() (collection.Measurement, error, bool)
-	now    collection.Measurement
-	values []any
-	peeked bool
-	err    error
+// What follows is PostgreSQL's binary form of the types of the columns, each
+// after its length.
+
+const nullLength = 0xffffffff
+
+func appendNull(to []byte) []byte { return binary.BigEndian.AppendUint32(to, nullLength) }
+
+func appendText(to []byte, s string) []byte {
+	to = binary.BigEndian.AppendUint32(to, uint32(len(s))) //nolint:gosec // A name; the client bounds its length.
+	return append(to, s...)
 }
 
-// Next implements pgx.CopyFromSource.
-func (s *measured) Next() bool {
-	if s.peeked {
-		s.peeked = false
-		return true
-	}
-
-	m, err, more := s.next()
-	s.now, s.err = m, err
-	return more && err == nil
+func appendInt(to []byte, n int64) []byte {
+	to = binary.BigEndian.AppendUint32(to, 8)
+	return binary.BigEndian.AppendUint64(to, uint64(n)) //nolint:gosec // The bits are what is sent.
 }
 
-// Err implements pgx.CopyFromSource.
-func (s *measured) Err() error { return s.err }
-
-// Values implements pgx.CopyFromSource.
-func (s *measured) Values() ([]any, error) {
-	var bookID, currency any
-	if s.batch.Book != nil {
-		bookID, currency = s.batch.Book.ID, s.batch.Book.Currency
+func appendBool(to []byte, b bool) []byte {
+	to = binary.BigEndian.AppendUint32(to, 1)
+	if b {
+		return append(to, 1)
 	}
+	return append(to, 0)
+}
 
-	s.values = append(s.values[:0],
-		s.batch.ClusterID, s.batch.Aggregation, s.batch.Hour, s.now.Namespace, s.now.Name, s.now.Start, s.now.End,
-		s.batch.CollectedAt, bookID, s.batch.Finalized, s.now.Pod, s.now.Container, s.now.Controller, s.now.ControllerKind,
-		currency, numeric(s.now.Minutes), numeric(s.now.CPUCores), numeric(s.now.RAMBytes), numeric(s.now.GPUs),
-		numeric(s.now.GPUsUsed), numeric(s.now.PVByteHours), numeric(s.now.SentBytes), numeric(s.now.RecvBytes),
+// postgresEpoch is the beginning of the year 2000, in microseconds since 1970.
+const postgresEpoch = 946_684_800_000_000
+
+func appendInstant(to []byte, t time.Time) []byte { return appendInt(to, t.UnixMicro()-postgresEpoch) }
+
+// appendNumeric writes an exact number: digits of four decimal places each, the
+// place of the first of them, a sign and how many decimals are shown.
+func appendNumeric(to []byte, d decimal.Decimal) []byte {
+	const (
+		positive, negative = 0x0000, 0x4000
+		places             = 4
 	)
-	return s.values, nil
+	coefficient, exponent := d.Parts()
+	var text, digits [96]byte
+	decimals := magnitude(text[:0], coefficient)
+	scale := int(-exponent)
+	if coefficient.Sign() == 0 {
+		decimals = decimals[:0]
+	}
+
+	// The last digit may stand for fewer than four decimals, zeros behind them.
+	padding := (places - scale%places) % places
+	groups := digits[:0]
+	for end, width := len(decimals), places-padding; end > 0; end, width = end-width, places {
+		value := uint16(0)
+		for _, c := range decimals[max(0, end-width):end] {
+			value = value*10 + uint16(c-'0')
+		}
+		if len(groups) == 0 {
+			for range padding {
+				value *= 10
+			}
+		}
+		groups = binary.LittleEndian.AppendUint16(groups, value) // Turned round below.
+	}
+	count := len(groups) / 2
+	weight := count - (scale+padding)/places - 1
+	least := 0 // Zeros at the end are not sent.
+	for least < count && groups[2*least] == 0 && groups[2*least+1] == 0 {
+		least++
+	}
+	if least == count {
+		weight = 0
+	}
+
+	sign := uint16(positive)
+	if coefficient.Sign() < 0 {
+		sign = negative
+	}
+	to = binary.BigEndian.AppendUint32(to, uint32(8+2*(count-least))) //nolint:gosec // A few dozen digits at most.
+	to = binary.BigEndian.AppendUint16(to, uint16(count-least))       //nolint:gosec // As above.
+	to = binary.BigEndian.AppendUint16(to, uint16(weight))            //nolint:gosec // Signed, sent as its bits.
+	to = binary.BigEndian.AppendUint16(to, sign)
+	to = binary.BigEndian.AppendUint16(to, uint16(scale)) //nolint:gosec // As above.
+	for n := count - 1; n >= least; n-- {
+		to = append(to, groups[2*n+1], groups[2*n])
+	}
+	return to
 }
 
-// numeric is a quantity as the driver wants it: exact, like the column.
-func numeric(d decimal.Decimal) pgtype.Numeric {
-	coefficient, exponent := d.Parts()
-	return pgtype.Numeric{Int: coefficient, Exp: exponent, Valid: true}
+// magnitude appends the decimals of a number without its sign.
+func magnitude(to []byte, n *big.Int) []byte {
+	if n.IsInt64() {
+		v := n.Int64()
+		if v < 0 {
+			return strconv.AppendUint(to, -uint64(v), 10)
+		}
+		return strconv.AppendInt(to, v, 10)
+	}
+	return new(big.Int).Abs(n).Append(to, 10)
 }

@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -364,18 +367,21 @@ func storeHour(t *testing.T, pool *pgxpool.Pool, b postgres.Batch, rows iter.Seq
 func inSavepoint(ctx context.Context, tx pgx.Tx, b postgres.Batch, rows iter.Seq2[collection.Measurement, error]) (stored postgres.Stored, err error) {
 	b.Scope = allocationScope
 	b.CollectedAt = lunchtime.Add(time.Hour)
-	within := func(yield func(collection.Measurement, error) bool) {
-		for m, err := range rows {
-			if m.Start.IsZero() {
-				m.Start, m.End = b.Hour, b.Hour.Add(time.Hour)
-			}
-			if !yield(m, err) {
-				return
-			}
+	encoded, failure := []byte(nil), io.EOF
+	count := int64(0)
+	for m, err := range rows {
+		if count++; err != nil {
+			failure = err
+			break
 		}
+		if m.Start.IsZero() {
+			m.Start, m.End = b.Hour, b.Hour.Add(time.Hour)
+		}
+		encoded = postgres.AppendAllocation(encoded, &b, &m)
 	}
+	from := io.MultiReader(bytes.NewReader(encoded), iotest.ErrReader(failure))
 	err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
-		stored, err = postgres.StoreHour(ctx, tx, b, within)
+		stored, err = postgres.StoreHour(ctx, tx, b, postgres.AllocationRows{Count: count, From: from})
 		return err
 	})
 	return stored, err
@@ -404,4 +410,42 @@ func quantity(text string) decimal.Decimal {
 		panic(err)
 	}
 	return d
+}
+
+// TestQuantitiesArriveExactly reads back numbers of every length and scale: what
+// is sent is PostgreSQL's own form of them, so a digit in the wrong place would
+// be money.
+func TestQuantitiesArriveExactly(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 11))
+	texts := []string{
+		"0", "1", "9999", "10000", "10001", "100000000", "0.1", "0.0001", "0.00001", "0.99999", "1.00001", "9999.9999", "10000.0001",
+		"9223372036854775807", "9223372036854775808", "123456789012345678901234567890", "0.000000000000000000000000000001",
+		"123456789012345678901234567890.123456789012345678901234567891", "7e-05", "1.5E+3",
+	}
+	for range 2000 {
+		text := fmt.Sprint(random.Uint64() >> random.IntN(64))
+		if random.IntN(2) == 0 {
+			text += fmt.Sprintf(".%0*d", 1+random.IntN(18), random.Uint64()>>(10+random.IntN(50))%100)
+		}
+		texts = append(texts, text)
+	}
+
+	pool := allocationDatabase(t)
+	rows := make([]collection.Measurement, 0, len(texts))
+	for n, text := range texts {
+		q := quantity(text)
+		rows = append(rows, collection.Measurement{
+			Workload: collection.Workload{Name: fmt.Sprintf("%05d %s", n, text), Namespace: "shop"},
+			CPUCores: q, PVByteHours: q.Mul(quantity("0.5")), SentBytes: q.Mul(quantity("1000")),
+		})
+	}
+	if _, err := storeHour(t, pool, postgres.Batch{Hour: lunchtime, Fresh: true}, sequence(rows, nil)); err != nil {
+		t.Fatal(err)
+	}
+	wrong := list(t, pool, `SELECT name || ' is ' || cpu_core_usage_avg FROM provider_allocations
+		WHERE (cpu_core_usage_avg, pv_byte_hours, network_transfer_bytes)
+		      <> (split_part(name, ' ', 2)::numeric, split_part(name, ' ', 2)::numeric * 0.5, split_part(name, ' ', 2)::numeric * 1000) ORDER BY name`)
+	if len(wrong) > 0 {
+		t.Errorf("%d of %d quantities arrived otherwise, the first: %s", len(wrong), len(texts), wrong[0])
+	}
 }

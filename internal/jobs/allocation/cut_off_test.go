@@ -143,14 +143,15 @@ func TestCutOffAtEveryStatement(t *testing.T) {
 	}
 }
 
-// TestCutOffInsideOfACopy strikes while an hour is being streamed, after each
-// tenth of it. The rest is not sent before the strike has hit.
+// TestCutOffInsideOfACopy strikes while the rows of an hour are being written,
+// after each tenth of them. The server waits there until the strike has hit.
 func TestCutOffInsideOfACopy(t *testing.T) {
 	want := undisturbed(t)
 
+	const writing = "state = 'active' AND wait_event_type = 'Lock'"
 	for name, how := range map[string]func(w *world, cancel context.CancelFunc){
-		"Stopped":              func(_ *world, cancel context.CancelFunc) { cancel() },
-		"ConnectionTerminated": func(w *world, _ context.CancelFunc) { w.terminate("state = 'active' AND query LIKE 'copy %'") },
+		"Stopped":              func(w *world, cancel context.CancelFunc) { w.await(writing); cancel() },
+		"ConnectionTerminated": func(w *world, _ context.CancelFunc) { w.terminate(writing) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStory(t)
@@ -159,10 +160,12 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 				for n := range 10 {
 					w.before()
 					w.opencost.answer(12, cutOff(at(12)))
+					w.opencost.answer(hour, manyItems(at(hour)))
 					ctx, cancel := context.WithCancel(t.Context())
-					w.opencost.answer(hour, stream(at(hour), n, func() { how(w, cancel) }))
+					release := w.stopAt(fmt.Sprintf("shop/pod-%05d/app", n*items10/10), func() { how(w, cancel) })
 					err := w.run(ctx, 13, nil)
 					cancel()
+					release()
 					if err == nil || strings.HasPrefix(err.Error(), "cannot collect 1 of") {
 						t.Fatalf("hour %d, step %d: the run was not cut off: %v", hour, n, err)
 					}
@@ -182,21 +185,52 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 	}
 }
 
-// stream answers two thousand items in ten steps and strikes after one of them.
-func stream(h time.Time, at int, strike func()) http.HandlerFunc {
-	const perStep = 200
-	return func(w http.ResponseWriter, _ *http.Request) {
-		workloads := make([]string, 0, 10*perStep)
-		for n := range 10 * perStep {
-			workloads = append(workloads, fmt.Sprintf("shop/pod-%05d/app web 1", n))
-		}
-		whole := document(h, workloads...)
-		for n := range 10 {
-			_, _ = fmt.Fprint(w, whole[n*len(whole)/10:(n+1)*len(whole)/10])
-			_ = http.NewResponseController(w).Flush()
-			if n == at {
-				strike()
-			}
+// items10 is how many items an hour has that is cut off inside.
+const items10 = 2000
+
+func manyItems(h time.Time) http.HandlerFunc {
+	workloads := make([]string, 0, items10)
+	for n := range items10 {
+		workloads = append(workloads, fmt.Sprintf("shop/pod-%05d/app web 1", n))
+	}
+	return items(h, workloads...)
+}
+
+// stopAt makes the server wait when it is about to write the row of a name, and
+// strikes then. What it returns lets the server go on, and waits for the striker.
+func (w *world) stopAt(name string, strike func()) (release func()) {
+	w.t.Helper()
+	const barrier = 4711
+	holder, err := pgx.ConnectConfig(w.t.Context(), w.database.Pool.Config().ConnConfig)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = holder.Exec(w.t.Context(), fmt.Sprintf(`SELECT pg_advisory_lock(%[1]d);
+		CREATE OR REPLACE FUNCTION stop_at() RETURNS trigger LANGUAGE plpgsql AS
+		'BEGIN IF NEW.name = ''%[2]s'' THEN PERFORM pg_advisory_xact_lock(%[1]d); END IF; RETURN NEW; END';
+		CREATE OR REPLACE TRIGGER stop_at BEFORE INSERT ON provider_allocations FOR EACH ROW EXECUTE FUNCTION stop_at()`, barrier, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	struck := make(chan struct{})
+	go func() {
+		defer close(struck)
+		strike()
+	}()
+	return func() {
+		<-struck
+		_ = holder.Close(context.Background())
+	}
+}
+
+// await waits until there is such a connection to the database of the test.
+func (w *world) await(which string) {
+	for there := false; !there; {
+		err := w.database.Pool.QueryRow(context.Background(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND `+which+")").Scan(&there)
+		if err != nil {
+			w.t.Errorf("cannot wait for the connection where %s: %v", which, err)
+			return
 		}
 	}
 }
@@ -277,6 +311,8 @@ func TestInterrupted(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	w.opencost.answer(9, func(_ http.ResponseWriter, r *http.Request) {
+		for len(w.hours()) < 5 && t.Context().Err() == nil { // It is asked for while earlier hours are being stored.
+		}
 		stop()
 		<-r.Context().Done()
 	})

@@ -90,8 +90,8 @@ func (j *Job) collect(ctx context.Context, started time.Time) error {
 		if err != nil {
 			return err
 		}
-		if costJob.Spec.Sharding != nil {
-			j.Log.Info("Asking OpenCost for whole hours; sharding is not applied")
+		if s := costJob.Spec.Sharding; s != nil {
+			j.Log.Info("Asking OpenCost by namespaces", "namespacesPerShard", s.NamespacesPerShard, "concurrency", s.Concurrency)
 		}
 		book, err := j.resolveBook(ctx, pool, costJob, started)
 		if err != nil {

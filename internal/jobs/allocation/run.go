@@ -2,8 +2,9 @@ package allocation
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +14,10 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 )
+
+// progressEvery is after how many hours of a long catch-up the log says how far
+// it has come.
+const progressEvery = 12
 
 // A run is one pass over the hours that are due. It holds the lock.
 type run struct {
@@ -27,6 +32,8 @@ type run struct {
 
 	ledger collection.Ledger
 	done   tally
+
+	filterIgnored sync.Once // Said in the log.
 }
 
 // A tally is what a run did, in numbers.
@@ -49,15 +56,21 @@ func (r *run) do(ctx context.Context) error {
 		return err
 	}
 
+	fetcher := r.fetch(ctx, slices.Concat(plan.CatchUp, plan.Window))
+	defer fetcher.close()
+
 	// Catch-up hours are committed one by one, so that a long catch-up that is
 	// cut off keeps what it has (BETTER-CJ-8).
-	for _, h := range plan.CatchUp {
-		if err := r.transact(ctx, h); err != nil {
+	for n := range plan.CatchUp {
+		if err := r.collect(ctx, fetcher, 1); err != nil {
 			return err
+		}
+		if n++; n%progressEvery == 0 {
+			r.Log.Info("Catching up", "hours", n, "of", len(plan.CatchUp), "rows", r.done.rows, "failed", len(r.done.failed))
 		}
 	}
 	// The documented window is one transaction with a savepoint per hour.
-	if err := r.transact(ctx, plan.Window...); err != nil {
+	if err := r.collect(ctx, fetcher, len(plan.Window)); err != nil {
 		return err
 	}
 
@@ -85,16 +98,35 @@ func (r *run) gather(ctx context.Context) (collection.Plan, error) {
 	return plan, nil
 }
 
-// transact collects hours in one transaction.
-func (r *run) transact(ctx context.Context, hours ...time.Time) error {
+// collect stores the next hours in one transaction, which begins when all of
+// them are there.
+func (r *run) collect(ctx context.Context, from *fetcher, count int) error {
+	hours := make([]*fetched, 0, count)
+	defer func() {
+		for _, f := range hours {
+			f.close()
+		}
+	}()
+	for range count {
+		f, err := from.next(ctx)
+		if err != nil {
+			return fmt.Errorf("cannot fetch all hours: %w", err)
+		}
+		hours = append(hours, f)
+	}
+	return r.transact(ctx, hours)
+}
+
+// transact stores hours in one transaction.
+func (r *run) transact(ctx context.Context, hours []*fetched) error {
 	if len(hours) == 0 {
 		return nil
 	}
 
 	done := r.done
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		for _, h := range hours {
-			if err := r.collectHour(ctx, tx, h, &done); err != nil {
+		for _, f := range hours {
+			if err := r.keepHour(ctx, tx, f, &done); err != nil {
 				return err
 			}
 		}
@@ -102,31 +134,31 @@ func (r *run) transact(ctx context.Context, hours ...time.Time) error {
 	})
 	if err != nil {
 		return fmt.Errorf("cannot collect the hours from %q to %q: %w",
-			hours[0].Format(time.RFC3339), hours[len(hours)-1].Format(time.RFC3339), err)
+			hours[0].batch.Hour.Format(time.RFC3339), hours[len(hours)-1].batch.Hour.Format(time.RFC3339), err)
 	}
 	r.done = done
 	return nil
 }
 
-// collectHour fetches and stores one hour, and writes down what became of it. An
-// hour that fails leaves nothing behind but that note. It returns an error only
-// if the transaction cannot go on.
-func (r *run) collectHour(ctx context.Context, tx pgx.Tx, h time.Time, done *tally) error {
-	limits, before := r.Settings.Limits, r.ledger.At(h)
-	final := limits.Finalizes(h, r.pinned, r.now)
+// keepHour stores one hour, and writes down what became of it. An hour that
+// fails leaves nothing behind but that note. It returns an error only if the
+// transaction cannot go on.
+func (r *run) keepHour(ctx context.Context, tx pgx.Tx, f *fetched, done *tally) error {
+	limits, h := r.Settings.Limits, f.batch.Hour
 
-	stored, corrections, err := r.storeHour(ctx, tx, postgres.Batch{
-		Scope:       r.scope,
-		Hour:        h,
-		Fresh:       !before.HasOpen && !before.HasFinal,
-		Finalized:   final,
-		Book:        r.book,
-		CollectedAt: r.now,
-	})
-	if err != nil && !concernsTheHour(ctx, err) {
-		return err
+	var stored postgres.Stored
+	err := f.err
+	if err == nil {
+		stored, err = r.storeHour(ctx, tx, f)
+		if err != nil && !postgres.IsRefusedData(err) {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // The fetch was cut off, and failed for no other reason.
 	}
 
+	before := r.ledger.At(h)
 	answer := collection.Answer{Failed: err != nil, Items: stored.Rows, Began: r.now}
 	record := postgres.HourRecord{Hour: h, State: limits.Conclude(before, answer, r.pinned, r.now), Err: err}
 	if err := postgres.RecordHour(ctx, tx, r.scope, record, r.now); err != nil {
@@ -142,24 +174,21 @@ func (r *run) collectHour(ctx context.Context, tx pgx.Tx, h time.Time, done *tal
 	done.rows += stored.Rows
 	done.added += stored.Added
 	done.removed += stored.Removed
-	done.corrections.Add(corrections)
+	done.corrections.Add(f.corrections)
 	return nil
 }
 
-// storeHour streams an hour from OpenCost into a savepoint. The deadline of the
-// fetch ends the reading and with it the hour; the statements themselves have
-// more time, because cutting one off costs the whole transaction.
-func (r *run) storeHour(ctx context.Context, tx pgx.Tx, b postgres.Batch) (stored postgres.Stored, c collection.Corrections, err error) {
-	fetching, cancel := context.WithTimeout(ctx, r.Settings.Timeouts.OpenCostFetch)
-	defer cancel()
-	storing, cancel := context.WithTimeout(ctx, r.Settings.Timeouts.OpenCostFetch+r.Settings.Timeouts.DatabaseInsert)
+// storeHour writes an hour in a savepoint. The bound is a wide one: cutting off
+// a statement costs the whole transaction.
+func (r *run) storeHour(ctx context.Context, tx pgx.Tx, f *fetched) (stored postgres.Stored, err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Settings.Timeouts.OpenCostFetch+r.Settings.Timeouts.DatabaseInsert)
 	defer cancel()
 
-	err = pgx.BeginFunc(storing, tx, func(savepoint pgx.Tx) error {
-		stored, err = postgres.StoreHour(storing, savepoint, b, r.measurements(fetching, b.Hour, &c))
+	err = pgx.BeginFunc(ctx, tx, func(savepoint pgx.Tx) error {
+		stored, err = postgres.StoreHour(ctx, savepoint, f.batch, f.rows())
 		return err
 	})
-	return stored, c, err
+	return stored, err
 }
 
 // settle finalizes what earlier runs have left open, gives up what is too old,
@@ -216,16 +245,4 @@ func (t tally) err() error {
 	}
 	return fmt.Errorf("cannot collect %d of %d hours, the first of them %q: %w",
 		len(t.failed), t.hours, t.failed[0].hour.Format(time.RFC3339), t.failed[0].err)
-}
-
-// A fetchError is one of OpenCost's, not of the database's.
-type fetchError struct{ error }
-
-func (e *fetchError) Unwrap() error { return e.error }
-
-// concernsTheHour says whether an error is about what OpenCost answered, so that
-// other hours may still succeed. A run that is being stopped has no such error.
-func concernsTheHour(ctx context.Context, err error) bool {
-	fetch := (*fetchError)(nil)
-	return ctx.Err() == nil && (errors.As(err, &fetch) || postgres.IsRefusedData(err))
 }

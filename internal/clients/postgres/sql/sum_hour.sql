@@ -1,5 +1,5 @@
--- What an hour holds counts against its day before the hour is written, and for it afterwards. Quantities are summed
--- up in units in which that is exact, so the day comes out the same on whatever way it got there.
+-- What a fresh hour adds to its day. Quantities are summed up in units in which that is exact, so the day comes out the
+-- same on whatever way it got there.
 INSERT INTO moved_days (cluster_id, aggregation, day, namespace, controller_kind, controller, row_count,
                         cpu_core_seconds, gpu_seconds, ram_byte_seconds, pv_byte_hours, network_bytes)
 SELECT cluster_id,
@@ -8,12 +8,12 @@ SELECT cluster_id,
        namespace,
        controller_kind,
        controller,
-       @sign::integer * count(*),
-       @sign::integer * sum(cpu_core_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
-       @sign::integer * sum(gpu_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
-       @sign::integer * sum(ram_bytes_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
-       @sign::integer * sum(pv_byte_hours),
-       @sign::integer * sum(network_transfer_bytes + network_receive_bytes)
+       count(*),
+       sum(cpu_core_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
+       sum(gpu_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
+       sum(ram_bytes_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
+       sum(pv_byte_hours),
+       sum(network_transfer_bytes + network_receive_bytes)
   FROM provider_allocations
  WHERE cluster_id = @cluster_id
    AND aggregation = @aggregation
