@@ -101,6 +101,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			OpenCostURL:      env.openCostURL,
 			ClusterID:        env.clusterID,
 			DatabaseSchema:   env.databaseSchema,
+			Variables:        env.podVariables,
 			Namespace:        ownNamespace(getenv),
 		},
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
 )
 
 // environment is what the manager takes from its variables (part 80.5).
@@ -20,6 +22,7 @@ type environment struct {
 	imagePullSecrets    string
 	multiTenantOperator bool
 	webhooks            bool
+	podVariables        map[string]string
 }
 
 // readEnvironment reads the manager's variables. The error names every one
@@ -40,6 +43,10 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 	}
 	if e.clusterID == "" {
 		e.clusterID = "default"
+	}
+	e.podVariables = map[string]string{}
+	for _, name := range costjob.PodVariables() {
+		e.podVariables[name] = getenv(name)
 	}
 
 	var wrong []error

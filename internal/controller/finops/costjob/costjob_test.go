@@ -144,7 +144,14 @@ func TestCronJob(t *testing.T) {
 					Resources:           &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}},
 				},
 			},
-			settings: func(s *Settings) { s.DatabaseSchema, s.ImagePullSecrets = "finops", "" },
+			settings: func(s *Settings) {
+				s.DatabaseSchema, s.ImagePullSecrets = "finops", ""
+				s.Variables = map[string]string{
+					"HOURS_LOOKBACK": "8", "MAX_BACKFILL_HOURS": "240", "SETTLE_DELAY": "10m", "EMPTY_CONFIRM_AFTER": "6h",
+					"PRICEBOOK_RESOLUTION": "active", "MAX_CHARGE_MICROS": "1000000000", "ALLOCATION_RETENTION_DAYS": "400",
+					"CHARGE_RETENTION_DAYS": "3650", "PATH": "is nobody's business",
+				}
+			},
 		},
 	}
 	for name, tc := range cases {

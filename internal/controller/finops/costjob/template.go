@@ -52,9 +52,23 @@ type Settings struct {
 	// DatabaseSchema is the PostgreSQL schema, empty for the connection's own.
 	DatabaseSchema string
 
+	// Variables are handed to the pods as they are: what an installation sets
+	// for all of its collectors, and no CostJob has a field for (PodVariables).
+	Variables map[string]string
+
 	// Namespace is where the controller is installed, and with it the default
 	// account of the pods. Empty means not known.
 	Namespace string
+}
+
+// PodVariables are the variables of the controller's own environment that its
+// pods get too, if they are set there. Each says something about all runs of an
+// installation: two pods that differ in one would undo each other's work.
+func PodVariables() []string {
+	return []string{
+		"HOURS_LOOKBACK", "MAX_BACKFILL_HOURS", "SETTLE_DELAY", "EMPTY_CONFIRM_AFTER", "PRICEBOOK_RESOLUTION",
+		"MAX_CHARGE_MICROS", "ALLOCATION_RETENTION_DAYS", "CHARGE_RETENTION_DAYS",
+	}
 }
 
 // cronJob fills the template for a CostJob.
@@ -136,6 +150,11 @@ func (s Settings) env(j *v1alpha1.CostJob) []corev1.EnvVar {
 	}
 	if s.DatabaseSchema != "" {
 		env = append(env, corev1.EnvVar{Name: "FINOPS_DB_SCHEMA", Value: s.DatabaseSchema})
+	}
+	for _, name := range PodVariables() {
+		if value := s.Variables[name]; value != "" {
+			env = append(env, corev1.EnvVar{Name: name, Value: value})
+		}
 	}
 
 	return env
