@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,13 +27,19 @@ type reads struct {
 
 	get  func(context.Context, client.ObjectKey, client.Object) error
 	list func(context.Context, client.ObjectList) error
+
+	// old is set for a server that cannot select by our fields.
+	old bool
 }
 
 func (r reads) Get(ctx context.Context, k client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	return r.get(ctx, k, o)
 }
 
-func (r reads) List(ctx context.Context, l client.ObjectList, _ ...client.ListOption) error {
+func (r reads) List(ctx context.Context, l client.ObjectList, options ...client.ListOption) error {
+	if asked := (&client.ListOptions{}).ApplyOptions(options); r.old && asked.FieldSelector != nil {
+		return kerrors.NewBadRequest("field label not supported")
+	}
 	return r.list(ctx, l)
 }
 
@@ -174,6 +181,13 @@ func TestHandle(t *testing.T) {
 			reason:  "A cache that has not seen the Subscription yet lets nothing go: the server is asked.",
 			cache:   empty,
 			live:    bound,
+			request: request(admissionv1.Delete, plain),
+			want:    inUse,
+		},
+		"DeleteOldServer": {
+			reason:  "A server that cannot select lists everybody.",
+			cache:   empty,
+			live:    reads{list: bound.list, old: true},
 			request: request(admissionv1.Delete, plain),
 			want:    inUse,
 		},

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -53,13 +54,16 @@ func TestNamespacesEnd(t *testing.T) {
 		return nil
 	})
 
-	// The collector releases the Subscription.
-	if err := w.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
-		t.Fatal(err)
-	}
-	if s.DeletionTimestamp == nil {
-		t.Errorf("The Subscription was not deleted with its namespace.")
-	}
+	// The Subscription is deleted with its namespace, and the collector releases it.
+	apitest.Eventually(t, "a deleted Subscription", func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err
+		}
+		if s.DeletionTimestamp == nil {
+			return errors.New("it is not")
+		}
+		return nil
+	})
 	if err := w.merge(t, s, `{"metadata":{"finalizers":null}}`); err != nil {
 		t.Fatal(err)
 	}

@@ -184,6 +184,7 @@ func TestSelectableFields(t *testing.T) {
 		o, s := object(t, ns, offering), object(t, ns, subscription)
 		o.SetName(name)
 		s.SetName(name)
+		apply(t, s, change{"spec.offeringRef.name", "offering-of-" + name})
 		if err := c.Create(ctx, o); err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +208,7 @@ func TestSelectableFields(t *testing.T) {
 	offerings := &v1alpha1.OfferingList{}
 	byReady := &v1alpha1.SubscriptionList{}
 	byRoot := &v1alpha1.SubscriptionList{}
+	byOffering := &v1alpha1.SubscriptionList{}
 	if err := c.List(ctx, offerings, client.InNamespace(ns), client.MatchingFields{"status.ready": "True"}); err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +216,11 @@ func TestSelectableFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.List(ctx, byRoot, client.InNamespace(ns), client.MatchingFields{"status.compatibilityRoot": "root-of-unready"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.List(ctx, byOffering, client.InNamespace(ns), client.MatchingFields{
+		"spec.offeringRef.name": "offering-of-unready", "spec.offeringRef.namespace": "catalogue",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string][]string{}
@@ -226,7 +233,10 @@ func TestSelectableFields(t *testing.T) {
 	for _, s := range byRoot.Items {
 		got["byRoot"] = append(got["byRoot"], s.Name)
 	}
-	want := map[string][]string{"offerings": {"ready"}, "byReady": {"ready"}, "byRoot": {"unready"}}
+	for _, s := range byOffering.Items {
+		got["byOffering"] = append(got["byOffering"], s.Name)
+	}
+	want := map[string][]string{"offerings": {"ready"}, "byReady": {"ready"}, "byRoot": {"unready"}, "byOffering": {"unready"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("selected: -want, +got:\n%s", diff)
 	}

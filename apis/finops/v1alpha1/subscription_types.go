@@ -193,6 +193,8 @@ type CostMetric struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
 // +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:selectablefield:JSONPath=`.spec.offeringRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.offeringRef.namespace`
 // +kubebuilder:selectablefield:JSONPath=`.status.compatibilityRoot`
 // +kubebuilder:selectablefield:JSONPath=`.status.ready`
 type Subscription struct {

@@ -136,18 +136,10 @@ func Deletable(ctx context.Context, cache, live client.Reader, self ref.Key) (of
 
 // confirmed asks the server itself.
 func confirmed(ctx context.Context, live client.Reader, self ref.Key) (offer.Verdict, error) {
-	subscriptions := &v1alpha1.SubscriptionList{}
-	var bound []offer.Subscriber
-	for page := ""; ; {
-		if err := live.List(ctx, subscriptions, client.Limit(pageSize), client.Continue(page)); err != nil {
-			return offer.Verdict{}, errors.Wrap(err, "cannot list subscriptions")
-		}
-		bound = append(bound, subscribers(subscriptions)...)
-		if page = subscriptions.Continue; page == "" {
-			break
-		}
+	bound, err := liveSubscribers(ctx, live, self)
+	if err != nil {
+		return offer.Verdict{}, err
 	}
-
 	offerings := &v1alpha1.OfferingList{}
 	var requiring []offer.Offering
 	for page := ""; ; {
@@ -160,6 +152,32 @@ func confirmed(ctx context.Context, live client.Reader, self ref.Key) (offer.Ver
 		}
 	}
 	return offer.Deletable(self, bound, requiring), nil
+}
+
+// liveSubscribers lists who is bound to an Offering from the server, which
+// selects them where it can, or else lists everybody.
+func liveSubscribers(ctx context.Context, live client.Reader, self ref.Key) ([]offer.Subscriber, error) {
+	bound, err := subscriberPages(ctx, live, client.MatchingFields{
+		"spec.offeringRef.namespace": self.Namespace, "spec.offeringRef.name": self.Name,
+	})
+	if kerrors.IsBadRequest(err) {
+		return subscriberPages(ctx, live)
+	}
+	return bound, err
+}
+
+func subscriberPages(ctx context.Context, live client.Reader, which ...client.ListOption) ([]offer.Subscriber, error) {
+	var bound []offer.Subscriber
+	for page := ""; ; {
+		list := &v1alpha1.SubscriptionList{}
+		if err := live.List(ctx, list, append(which, client.Limit(pageSize), client.Continue(page))...); err != nil {
+			return nil, errors.Wrap(err, "cannot list subscriptions")
+		}
+		bound = append(bound, subscribers(list)...)
+		if page = list.Continue; page == "" {
+			return bound, nil
+		}
+	}
 }
 
 func subscribers(list *v1alpha1.SubscriptionList) []offer.Subscriber {
