@@ -7,6 +7,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,10 +34,11 @@ var begin = time.Date(2031, time.March, 3, 8, 20, 0, 0, time.UTC)
 type Options struct {
 	Root     string // Of the repository.
 	Selected string // A suite or a story; empty: all.
+	Parallel int    // How many stories at once; each has a cluster of its own.
 	Out      io.Writer
 }
 
-// A run tells stories, one after the other, about one binary.
+// A run tells stories about one binary.
 type run struct {
 	Options
 
@@ -77,43 +81,61 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return err
 }
 
+// all tells the stories, so many at once as asked for. What each says is shown
+// in one piece when it has ended.
 func (r *run) all(ctx context.Context, stories []story) error {
-	var failed []error
-	for _, s := range stories {
-		began := time.Now()
-		_, _ = fmt.Fprintf(r.Out, "=== %s\n", s)
-		outcome := "passed"
-		if err := r.story(ctx, s); err != nil {
-			failed = append(failed, fmt.Errorf("story %s: %w", s, err))
-			outcome = "FAILED"
-		}
-		if ctx.Err() != nil {
-			return errors.Join(failed...)
-		}
-		_, _ = fmt.Fprintf(r.Out, "--- %s %s  %s\n", outcome, s, time.Since(began).Round(time.Second))
+	var (
+		failed  = make([]error, len(stories))
+		running sync.WaitGroup
+		places  = make(chan struct{}, max(1, r.Parallel))
+		show    sync.Mutex
+	)
+	for i, s := range stories {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			if ctx.Err() != nil {
+				return
+			}
+			var said bytes.Buffer
+			began := time.Now()
+			failed[i] = r.story(ctx, s, &said)
+			show.Lock()
+			defer show.Unlock()
+			_, _ = fmt.Fprintf(r.Out, "=== %s\n%s--- %s %s  %s\n", s, &said, outcome(failed[i]), s, time.Since(began).Round(time.Second))
+		})
 	}
-	_, _ = fmt.Fprintf(r.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(failed), reports(r.Root))
-	return errors.Join(failed...)
+	running.Wait()
+	bad := slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	_, _ = fmt.Fprintf(r.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(bad), reports(r.Root))
+	return errors.Join(bad...)
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return "FAILED"
+	}
+	return "passed"
 }
 
 func reports(root string) string { return filepath.Join(root, "_output", "reports") }
 
 // story gives the story a world and lets kuttl tell it.
-func (r *run) story(ctx context.Context, s story) error {
+func (r *run) story(ctx context.Context, s story, out io.Writer) error {
 	dir := filepath.Join(r.dir, s.suite+"-"+s.name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make a folder for it: %w", err)
+		return fmt.Errorf("cannot make a folder for story %s: %w", s, err)
 	}
-	if err := r.tell(ctx, s, dir); err != nil {
-		return fmt.Errorf("%w; the logs of everything that ran are in %s", err, dir)
+	if err := r.tell(ctx, s, dir, out); err != nil {
+		return fmt.Errorf("story %s: %w; the logs of everything that ran are in %s", s, err, dir)
 	}
 	_ = os.RemoveAll(dir) // Nobody misses the logs of what went well.
 	return nil
 }
 
-func (r *run) tell(ctx context.Context, s story, dir string) error {
+func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) error {
 	world, err := installation.Start(ctx, installation.Options{
-		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: begin, Binary: r.binary, Progress: r.Out,
+		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: begin, Binary: r.binary, Progress: out,
 	})
 	if err != nil {
 		return err
@@ -133,7 +155,7 @@ func (r *run) tell(ctx context.Context, s story, dir string) error {
 		return err
 	}
 	defer server.Stop()
-	return r.kuttl(ctx, s, dir, world.Testbed.Tools, append(world.Testbed.Environment(),
+	return r.kuttl(ctx, s, dir, out, world.Testbed.Tools, append(world.Testbed.Environment(),
 		"HARNESS="+r.harness,
 		control.Variable+"="+server.URL,
 		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
@@ -143,14 +165,14 @@ func (r *run) tell(ctx context.Context, s story, dir string) error {
 
 // kuttl runs in the story's own folder, because kuttl writes a kubeconfig
 // with an administrator's key to where it runs.
-func (r *run) kuttl(ctx context.Context, s story, dir string, tools toolbox.Toolbox, env []string) error {
+func (r *run) kuttl(ctx context.Context, s story, dir string, out io.Writer, tools toolbox.Toolbox, env []string) error {
 	cmd := exec.CommandContext(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(r.Root, suites, s.suite),
 		"--config="+filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
 		"--skip-delete", // The cluster goes anyway.
 		"--artifacts-dir="+reports(r.Root), "--report=xml", "--report-name="+s.suite+"-"+s.name)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), env...), "PATH="+tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	cmd.Stdout, cmd.Stderr = r.Out, r.Out
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Run(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ var e2eCommand = command{
 are kept, and its folder is named.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
 		selected := flags.String("suite", "", "run this `suite or story` only, such as finops, first-bill or finops/first-bill")
+		parallel := flags.Int("parallel", min(runtime.NumCPU(), 4), "run so many `stories` at once")
 		return func(ctx context.Context, _ []string) error {
 			ctx, cancel := process.Lifetime(ctx, nil)
 			defer cancel()
@@ -29,7 +31,7 @@ are kept, and its folder is named.`,
 			if err != nil {
 				return err
 			}
-			return e2e.Run(ctx, e2e.Options{Root: root, Selected: *selected, Out: os.Stdout})
+			return e2e.Run(ctx, e2e.Options{Root: root, Selected: *selected, Parallel: *parallel, Out: os.Stdout})
 		}
 	},
 }
