@@ -40,7 +40,7 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
 		WithOptions(o.ForControllerRuntime()).
 		For(&v1alpha1.Offering{}, builder.WithPredicates(resource.DesiredStateChanged())).
 		Watches(&v1alpha1.Offering{}, handler.EnqueueRequestsFromMapFunc(related(c)), builder.WithPredicates(sellableChanged())).
-		Watches(&v1alpha1.PriceBook{}, handler.EnqueueRequestsFromMapFunc(unpriced(c)), builder.WithPredicates(bookChanged())).
+		Watches(&v1alpha1.PriceBook{}, handler.EnqueueRequestsFromMapFunc(metered(c)), builder.WithPredicates(bookChanged())).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(offeringOf), builder.WithPredicates(onlyDeletions())).
 		Complete(newReconciler(mgr, o, m))
 }
@@ -96,8 +96,10 @@ func related(c client.Reader) handler.MapFunc {
 	}
 }
 
-// unpriced maps a PriceBook to the metered Offerings that have no price yet.
-func unpriced(c client.Reader) handler.MapFunc {
+// metered maps a PriceBook to the Offerings that are priced by books: those
+// without a price may get one now, and the others say whether charges have moved
+// away from theirs (BETTER-OFF-3).
+func metered(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, _ client.Object) []reconcile.Request {
 		offerings := &v1alpha1.OfferingList{}
 		if err := c.List(ctx, offerings); err != nil { // The cache does not fail once it is filled.
@@ -105,8 +107,7 @@ func unpriced(c client.Reader) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for i := range offerings.Items {
-			o := &offerings.Items[i]
-			if o.Status.ResolvedPricing == nil && len(o.Spec.Pricing.ResourcePricing) > 0 {
+			if o := &offerings.Items[i]; len(o.Spec.Pricing.ResourcePricing) > 0 {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 			}
 		}
