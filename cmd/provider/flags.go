@@ -143,7 +143,7 @@ func splitNames(list string) []string {
 }
 
 func usage(set *flag.FlagSet) {
-	fmt.Fprint(set.Output(), `provider-finops bills Kubernetes tenants.
+	_, _ = fmt.Fprint(set.Output(), `provider-finops bills Kubernetes tenants.
 
 It runs in one of three modes:
   controller     reconciles FinOpsProviders, PriceBooks, CostJobs, Offerings and Subscriptions

@@ -16,20 +16,24 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Getenv, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
 // run returns the exit code: 0 for success, 1 for a mode that failed, 2 for
 // flags or variables it cannot start with.
-func run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) int {
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && commands[args[0]] != nil {
+		return commands[args[0]](ctx, args[1:], getenv, stdout, stderr)
+	}
+
 	f, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "provider-finops: %v\nSee --help.\n", err)
+		_, _ = fmt.Fprintf(stderr, "provider-finops: %v\nSee --help.\n", err)
 		return 2
 	}
 
@@ -43,10 +47,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	var setting *settingError
 	switch {
 	case errors.As(err, &setting):
-		fmt.Fprintf(stderr, "provider-finops: %v\n", err)
+		_, _ = fmt.Fprintf(stderr, "provider-finops: %v\n", err)
 		return 2
 	case err != nil:
-		fmt.Fprintf(stderr, "provider-finops: %v\n", err)
+		_, _ = fmt.Fprintf(stderr, "provider-finops: %v\n", err)
 		return 1
 	}
 	return 0

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -34,9 +35,7 @@ func environmentOf(more map[string]string) func(string) string {
 		"OPENCOST_DEPLOYMENT_NAME":      "opencost",
 		"OPENCOST_DEPLOYMENT_NAMESPACE": "opencost",
 	}
-	for name, value := range more {
-		variables[name] = value
-	}
+	maps.Copy(variables, more)
 	return func(name string) string { return variables[name] }
 }
 
@@ -61,7 +60,9 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return l.Addr().String()
 }
 
@@ -180,8 +181,8 @@ func ask(c *http.Client, method, url, body string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
+	err = errors.Join(err, response.Body.Close())
 	if response.StatusCode != http.StatusOK {
 		return "", errors.Join(fmt.Errorf("%s: %s", response.Status, text), err)
 	}

@@ -55,7 +55,7 @@ func (h *handler) Handle(ctx context.Context, req admission.Request) admission.R
 	found, err := check(ctx, req)
 	switch {
 	case err != nil:
-		ctrl.LoggerFrom(ctx).Error(err, "cannot judge a request, so it is refused", "operation", req.Operation)
+		ctrl.LoggerFrom(ctx).Info("cannot judge a request, so it is refused", "operation", req.Operation, "error", err.Error())
 		return refuse(http.StatusInternalServerError, objection{v1alpha1.ReasonValidationError, err.Error()})
 	case found != objection{}:
 		return refuse(http.StatusForbidden, found)

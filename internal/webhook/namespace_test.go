@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -68,6 +69,43 @@ func TestNamespacesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.gone(t, inOne, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: two}})
+}
+
+// TestNamespaceInOutage deletes a namespace while nobody answers. It says why it
+// stays, and goes by itself as soon as somebody does.
+func TestNamespaceInOutage(t *testing.T) {
+	c := apitest.Client(t)
+	name := apitest.Namespace(t, c)
+	if err := c.Create(t.Context(), newOffering(name, "vm")); err != nil {
+		t.Fatal(err)
+	}
+	local := certificates(t)
+	w := install(t, local)
+	eventually(t.Context(), t, "an API server that asks", func() error {
+		if err := w.Create(t.Context(), newOffering(name, "probe"), client.DryRunAll); err == nil {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	apitest.ControllerManager(t, apitest.Namespaces)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := w.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+
+	apitest.Eventually(t, "a namespace that says why it stays", func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(ns), ns); err != nil {
+			return err
+		}
+		for _, c := range ns.Status.Conditions {
+			if c.Type == corev1.NamespaceDeletionContentFailure && strings.Contains(c.Message, `failed calling webhook "voffering-v1alpha1.kb.io"`) {
+				return nil
+			}
+		}
+		return fmt.Errorf("its conditions are %v", ns.Status.Conditions)
+	})
+	run(t, local, webhook.Settings{})
+	w.gone(t, ns)
 }
 
 // TestUnguarded checks that only an Offering that the controller holds is let go
