@@ -28,14 +28,14 @@ func TestNamespaces(t *testing.T) {
 	limited := newReconciler(b.mgr, options(b.clock), b.settings(), func(context.Context, *v1alpha1.PriceBook) {})
 	nobody := standing{
 		ActiveReason:  "Demoted",
-		ActiveMessage: "no PriceBook is the active one: books of this namespace take no part in the election",
+		ActiveMessage: "no PriceBook is the active one: books of this namespace take no part in the election" + messageOwnNamespace,
 		Ready:         "True", ReadyReason: "ValidationSucceeded", Synced: "True",
 	}
 	apitest.Settle(t, limited, outside, b.writes, b.stands(outside, nobody))
 
 	inside := b.book(t, b.a, "inside", nil)
 	apitest.Settle(t, limited, inside, b.writes, b.stands(inside, winner))
-	apitest.Settle(t, limited, outside, b.writes, b.stands(outside, lost(inside, "books of this namespace take no part in the election")))
+	apitest.Settle(t, limited, outside, b.writes, b.stands(outside, b.lost(outside, inside, "books of this namespace take no part in the election")))
 	if got := b.configMap(t).Data[documentKey]; got == "" || inside.Status.ActivePricing["description"] != "Pricebook from: inside" {
 		t.Errorf("want the document of the book that was admitted, got %s", got)
 	}
@@ -56,7 +56,7 @@ func TestSeveralAnnotated(t *testing.T) {
 	b.await(t, fresh, winner)
 
 	b.edit(t, old, annotate("true"))
-	b.await(t, old, lost(fresh, older(old, fresh)))
+	b.await(t, old, b.lost(old, fresh, older(old, fresh)))
 	b.event(t, old, "SeveralAnnotated")
 	b.await(t, fresh, winner)
 }

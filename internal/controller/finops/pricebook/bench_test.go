@@ -269,8 +269,12 @@ func older(book, to *v1alpha1.PriceBook) string {
 	return younger
 }
 
-// lost is what the owner of a book sees that has lost.
-func lost(to *v1alpha1.PriceBook, why string) standing {
+// lost is what the owner of a book sees that has lost to another.
+func (*bench) lost(book, to *v1alpha1.PriceBook, why string) standing {
+	if book.Namespace != to.Namespace {
+		why += "; what CostJobs of this namespace measure is priced by a book of this namespace"
+	}
+
 	return standing{
 		ActiveReason: "Demoted", ActiveMessage: "PriceBook " + to.Namespace + "/" + to.Name + " is the active one: " + why,
 		Ready: "True", ReadyReason: "ValidationSucceeded", Synced: "True",

@@ -27,7 +27,7 @@ func TestWorkedElection(t *testing.T) {
 	b.await(t, old, winner)
 	b.younger(t, old)
 	fresh := b.book(t, b.b, "new", nil)
-	b.await(t, fresh, lost(old, neverAnnotated))
+	b.await(t, fresh, b.lost(fresh, old, neverAnnotated))
 	b.await(t, old, winner)
 
 	steps := []struct {
@@ -47,7 +47,7 @@ func TestWorkedElection(t *testing.T) {
 		t.Log(s.what)
 		s.do()
 		b.await(t, s.winner, winner)
-		b.await(t, s.loser, lost(s.winner, s.why))
+		b.await(t, s.loser, b.lost(s.loser, s.winner, s.why))
 	}
 
 	if err := b.c.Delete(t.Context(), old); err != nil {
@@ -112,7 +112,7 @@ func TestHandover(t *testing.T) {
 	fresh := b.book(t, b.b, "new", annotate("true"))
 
 	// The reconcile of the loser moves the slot too, and wakes the winner.
-	apitest.Settle(t, r, old, b.writes, b.stands(old, lost(fresh, notAnnotated)))
+	apitest.Settle(t, r, old, b.writes, b.stands(old, b.lost(old, fresh, notAnnotated)))
 	if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(fresh), fresh); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestStaleStanding(t *testing.T) {
 	old := b.book(t, b.a, "old", annotate("true"))
 	b.await(t, old, winner)
 	other := b.book(t, b.b, "other", nil)
-	b.await(t, other, lost(old, notAnnotated))
+	b.await(t, other, b.lost(other, old, notAnnotated))
 
 	force := func(book *v1alpha1.PriceBook, active bool) {
 		apitest.Eventually(t, "a write of status", func(ctx context.Context) error {
@@ -156,7 +156,7 @@ func TestStaleStanding(t *testing.T) {
 		})
 	}
 	force(other, true)
-	b.await(t, other, lost(old, notAnnotated))
+	b.await(t, other, b.lost(other, old, notAnnotated))
 	force(old, false)
 	b.await(t, old, winner)
 }
@@ -170,7 +170,7 @@ func TestDeletingIncumbent(t *testing.T) {
 	held := b.book(t, b.a, "held", func(p *v1alpha1.PriceBook) { p.Finalizers = []string{"example.org/hold"} })
 	b.await(t, held, winner)
 	heir := b.book(t, b.b, "heir", nil)
-	b.await(t, heir, lost(held, neverAnnotated))
+	b.await(t, heir, b.lost(heir, held, neverAnnotated))
 
 	if err := b.c.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)

@@ -116,8 +116,8 @@ func lateWrite(t *testing.T, at int) (reached bool) {
 	if after := b.rollout(t); after[restartedAtKey] != rollout[restartedAtKey] {
 		t.Errorf("a late restart came on top, at %s", after[restartedAtKey])
 	}
-	apitest.Settle(t, successor, x, b.writes, b.stands(x, lost(z, notAnnotated)))
-	apitest.Settle(t, successor, y, b.writes, b.stands(y, lost(z, older(y, z))))
+	apitest.Settle(t, successor, x, b.writes, b.stands(x, b.lost(x, z, notAnnotated)))
+	apitest.Settle(t, successor, y, b.writes, b.stands(y, b.lost(y, z, older(y, z))))
 
 	return true
 }

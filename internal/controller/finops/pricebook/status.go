@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	messageActive      = "this PriceBook is the active one: it prices OpenCost, Offerings, and hours measured for namespaces without a PriceBook of their own"
-	messageRestartDue  = "this PriceBook is the active one; OpenCost is yet to be restarted on its prices"
-	messageUnready     = "this PriceBook is the active one; OpenCost keeps the prices it was told before, because these cannot be read"
-	messageNotRendered = "valuationMode percent is not rendered" // OPEN-PB-9.
-	messageTakesOver   = "this PriceBook is about to become the active one"
-	messageValid       = "the rates can be read"
+	messageActive       = "this PriceBook is the active one: it prices OpenCost, Offerings, and what is measured by CostJobs of this namespace and of those without a PriceBook"
+	messageRestartDue   = "this PriceBook is the active one; OpenCost is yet to be restarted on its prices"
+	messageUnready      = "this PriceBook is the active one; OpenCost keeps the prices it was told before, because these cannot be read"
+	messageNotRendered  = "valuationMode percent is not rendered" // OPEN-PB-9.
+	messageOwnNamespace = "; what CostJobs of this namespace measure is priced by a book of this namespace"
+	messageTakesOver    = "this PriceBook is about to become the active one"
+	messageValid        = "the rates can be read"
 )
 
 // validate says on the book whether its own rates can be read, and returns the
@@ -94,14 +95,20 @@ func messagePromoted(b *v1alpha1.PriceBook) string {
 	return messageActive
 }
 
-// messageDemoted names the book that is active, and says why it is not this one.
+// messageDemoted names the book that is active, says why it is not this one, and
+// what this one may price all the same: a collector looks for a book in its own
+// namespace first (OPEN-PB-10).
 func (o outcome) messageDemoted(b *v1alpha1.PriceBook) string {
 	loser := o.candidates[b.UID]
-	if o.winner == nil {
-		return "no PriceBook is the active one: " + election.Why(election.Book{}, loser)
+	message := "no PriceBook is the active one: " + election.Why(election.Book{}, loser)
+	if o.winner != nil {
+		message = fmt.Sprintf("PriceBook %s is the active one: %s", key(o.winner), election.Why(o.candidates[o.winner.UID], loser))
+	}
+	if ousted := o.winner != nil && o.winner.Namespace == b.Namespace && rendered(o.winner); rendered(b) && !ousted {
+		message += messageOwnNamespace
 	}
 
-	return fmt.Sprintf("PriceBook %s is the active one: %s", key(o.winner), election.Why(o.candidates[o.winner.UID], loser))
+	return message
 }
 
 // takesOver says whether a book is marked as the next to hold the slot. No field
