@@ -16,11 +16,14 @@ import (
 	"time"
 
 	"github.com/provider-finops/provider-finops/internal/bench"
+	"github.com/provider-finops/provider-finops/internal/bench/collect"
 )
 
 // goals are all there are, in the order in which they are measured.
 func goals() []bench.Goal {
-	return slices.Concat[[]bench.Goal]()
+	return slices.Concat[[]bench.Goal](
+		collect.Goals(),
+	)
 }
 
 func main() {
