@@ -1,0 +1,95 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/webhook"
+)
+
+// TestStandby checks that a replica that is not the leader is ready and answers:
+// the Service sends requests to all of them.
+func TestStandby(t *testing.T) {
+	c := apitest.Client(t)
+	ns := apitest.Namespace(t, c)
+	if err := c.Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("another replica"), LeaseDurationSeconds: ptr.To(int32(3600)),
+			RenewTime: ptr.To(metav1.NewMicroTime(clock.RealClock{}.Now())),
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	local, probes := certificates(t), freeAddress(t)
+	mgr, err := ctrl.NewManager(apitest.Config(t), ctrl.Options{
+		Scheme: apitest.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: probes,
+		LeaderElection: true, LeaderElectionID: "lease", LeaderElectionNamespace: ns,
+		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
+			Host: local.LocalServingHost, Port: local.LocalServingPort, CertDir: local.LocalServingCertDir,
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(
+		index.AddOfferings(t.Context(), mgr.GetFieldIndexer()),
+		index.AddSubscriptions(t.Context(), mgr.GetFieldIndexer()),
+		webhook.Setup(mgr, webhook.Settings{}),
+	); err != nil {
+		t.Fatal(err)
+	}
+	apitest.Run(t, mgr)
+	apitest.Eventually(t, "a replica that is ready", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+probes+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(response.Body)
+		if response.StatusCode != http.StatusOK {
+			err = errors.Join(fmt.Errorf("it answers %s: %s", response.Status, text), err)
+		}
+		return errors.Join(err, response.Body.Close())
+	})
+
+	w := install(t, local)
+	w.isAsked(t, true)
+	w.create(t, newOffering(w.ns, "vm"), newSubscription(w.ns, "s", "vm"))
+	err = w.Delete(t.Context(), newOffering(w.ns, "vm"))
+	if diff := cmp.Diff("DependentSubscriptionsExist", refusalOf(err).Reason); diff != "" {
+		t.Errorf("-want +got:\n%s\n%v", diff, err)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
