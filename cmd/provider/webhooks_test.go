@@ -138,7 +138,7 @@ func TestControllerServesWebhooks(t *testing.T) {
 		ended <- run(ctx, []string{
 			"--skipDBConnection", "--health-probe-bind-address=" + probes,
 			"--webhook-bind-address=" + webhooks, "--webhook-cert-path=" + certificate(t),
-		}, environmentOf(nil), &stderr)
+		}, environmentOf(nil), io.Discard, &stderr)
 	}()
 	defer func() {
 		stop()

@@ -42,6 +42,11 @@ type Config struct {
 	// MigrationDir replaces the embedded migrations (FINOPS_MIGRATION_DIR).
 	MigrationDir string
 
+	// AtLeastConns is how many connections are needed at once. A pool_max_conns
+	// of the DSN that is lower would have them wait for each other for ever, so
+	// it is raised.
+	AtLeastConns int32
+
 	// Application is what pg_stat_activity shows unless the DSN names one.
 	// Empty means provider-finops.
 	Application string
@@ -89,6 +94,7 @@ func parse(cfg Config) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.MaxConns = max(config.MaxConns, cfg.AtLeastConns)
 	config.MaxConnIdleTime = maxConnIdleTime
 	config.PingTimeout = pingTimeout
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {

@@ -133,7 +133,7 @@ func (d *desk) advance(ctx context.Context, tx pgx.Tx, p pass, staged bool) erro
 func (d *desk) charges(ctx context.Context, p pass) iter.Seq2[postgres.Charge, error] {
 	return func(yield func(postgres.Charge, error) bool) {
 		usage := d.usage(ctx, p)
-		defer usage.stop()
+		defer usage.Close()
 
 		meter := 0 // The place of the Subscription among the metered ones.
 		for _, s := range d.world.subjects {
@@ -145,9 +145,9 @@ func (d *desk) charges(ctx context.Context, p pass) iter.Seq2[postgres.Charge, e
 			if !s.served() {
 				continue
 			}
-			rows, err := d.rowsOf(s, p, func(window time.Time) []charge.Usage { return usage.take(place, window) })
-			if usage.err != nil {
-				yield(postgres.Charge{}, usage.err)
+			rows, err := d.rowsOf(s, p, func(window time.Time) []charge.Usage { return usage.Take(place, window) })
+			if err := usage.Err(); err != nil {
+				yield(postgres.Charge{}, err)
 				return
 			}
 			if err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // A catalogue holds every Offering that may be charged on.
@@ -66,9 +66,9 @@ func (r *run) catalogue(ctx context.Context, w world, billed []*subject, recorde
 
 // recordedOffering reads an Offering from the mirror.
 func recordedOffering(row postgres.RecordedOffering) *offering {
-	var spec v1alpha1.OfferingSpec
-	if err := json.Unmarshal(row.Spec, &spec); err != nil {
-		return &offering{uid: row.UID, versionID: row.ID, err: fmt.Errorf("cannot read the recorded terms: %w", err)}
+	spec, err := inputs.RecordedSpec(row)
+	if err != nil {
+		return &offering{uid: row.UID, versionID: row.ID, err: err}
 	}
 	o := newOffering(row.UID, spec)
 	o.versionID = row.ID

@@ -11,6 +11,9 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
 )
 
+// deskConns is how many connections a desk needs at once.
+const deskConns = 2
+
 // A desk is the two connections a run charges with: usage streams in on one
 // while the rows it becomes stream out on the other.
 type desk struct {

@@ -159,6 +159,7 @@ func TestKilledAnywhere(t *testing.T) {
 			if diff := cmp.Diff(want, s.outcome()); diff != "" {
 				t.Errorf("After step %d of %d and another run: -undisturbed, +got:\n%s", n, steps, diff)
 			}
+			verified(t, db, s.cluster)
 		})
 	}
 }

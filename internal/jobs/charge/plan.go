@@ -8,8 +8,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
-	"github.com/provider-finops/provider-finops/internal/finops/money"
-	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 )
 
 // maxCatchUpYears is how far back hours are written. An activation that lies
@@ -48,27 +46,6 @@ func (r *run) plan(ctx context.Context) error {
 	}
 	_, err = postgres.EnsureMonths(ctx, r.pool, oldest, r.pinned.Hour.Add(hour.Length))
 	return err
-}
-
-// booksOf translates recorded rates.
-func booksOf(rows []postgres.RecordedBook) charge.Books {
-	books := make(charge.Books, len(rows))
-	for _, row := range rows {
-		rates := pricing.Tariff{}
-		for field, micros := range map[pricing.Field]*int64{
-			pricing.FieldCPUHour:    row.CPUHourMicros,
-			pricing.FieldGPUHour:    row.GPUHourMicros,
-			pricing.FieldRAMGbHour:  row.RAMGbHourMicros,
-			pricing.FieldPVGbHour:   row.PVGbHourMicros,
-			pricing.FieldNetworkGiB: row.NetworkGiBMicros,
-		} {
-			if micros != nil {
-				rates[field] = money.Micros(*micros)
-			}
-		}
-		books[row.ID] = charge.Book{ID: row.ID, Currency: row.Currency, Rates: rates}
-	}
-	return books
 }
 
 // A pass is what a batch of hours writes.

@@ -87,6 +87,7 @@ func TestAgreesWithReference(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Rows: -reference, +got:\n%s", diff)
 	}
+	verified(t, db, "crowd")
 }
 
 // endOf is the instant after which nothing is charged; zero if there is none.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // release lets those go that have been closed out and published. The mirror is
@@ -87,5 +88,5 @@ func (s *subject) isStill(now *v1alpha1.Subscription) bool {
 	return life.ActivatedAt.Equal(s.life.ActivatedAt) &&
 		life.DeactivatedAt.Equal(s.life.DeactivatedAt) &&
 		s.deleting == (now.DeletionTimestamp != nil && slices.Contains(now.Finalizers, v1alpha1.SubscriptionFinalizer)) &&
-		slices.Equal(sourcesOf(now), s.sources)
+		slices.Equal(inputs.Sources(now.Spec.UsageSources), s.sources)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
 	"github.com/provider-finops/provider-finops/internal/jobs/execution"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // FieldManager is the owner of what the collector writes to the API server.
@@ -108,7 +109,9 @@ func (r *run) locked(ctx context.Context) error {
 func (r *run) open(ctx context.Context) (*pgxpool.Pool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.DatabaseInitTimeout)
 	defer cancel()
-	return postgres.Open(ctx, r.Database)
+	database := r.Database
+	database.AtLeastConns = deskConns
+	return postgres.Open(ctx, database)
 }
 
 // work is the run itself, while nobody else runs.
@@ -155,7 +158,7 @@ func (r *run) settleBounds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.books = booksOf(books)
+	r.books = inputs.Books(books)
 	return nil
 }
 

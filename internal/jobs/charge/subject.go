@@ -10,6 +10,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 	"github.com/provider-finops/provider-finops/internal/finops/tick"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // A subject is a Subscription as a run knows it: what its bill depends on, how
@@ -51,7 +52,7 @@ func newSubject(s *v1alpha1.Subscription) *subject {
 		generation:      s.Generation,
 		offering:        ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
 		life:            lifeOf(s),
-		sources:         sourcesOf(s),
+		sources:         inputs.Sources(s.Spec.UsageSources),
 		deleting:        s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),
 		published:       publishedOn(s),
 	}
@@ -67,18 +68,6 @@ func lifeOf(s *v1alpha1.Subscription) tick.Life {
 		life.DeactivatedAt = t.UTC()
 	}
 	return life
-}
-
-// sourcesOf are the usage sources that select something.
-func sourcesOf(s *v1alpha1.Subscription) []charge.Source {
-	var sources []charge.Source
-	for _, u := range s.Spec.UsageSources {
-		source := charge.Source{Kind: u.ResourceType, Name: u.Name, Namespace: u.Namespace}
-		if !source.Ignored() {
-			sources = append(sources, source)
-		}
-	}
-	return sources
 }
 
 // billed reports whether there is anything to charge, ever.

@@ -8,10 +8,8 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
-	"github.com/provider-finops/provider-finops/internal/finops/money"
-	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
-	"github.com/provider-finops/provider-finops/internal/finops/tick"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // An offering is terms that Subscriptions are charged on, from the object or
@@ -26,33 +24,8 @@ type offering struct {
 
 func newOffering(uid string, spec v1alpha1.OfferingSpec) *offering {
 	o := &offering{uid: uid, spec: spec}
-	o.terms, o.err = termsOf(spec.Pricing)
+	o.terms, o.err = inputs.Terms(spec.Pricing)
 	return o
-}
-
-// termsOf translates the pricing of an Offering.
-func termsOf(p v1alpha1.Pricing) (charge.Terms, error) {
-	var fee *tick.Terms
-	if f := p.SubscriptionFee; f != nil {
-		var minPeriods int64
-		if f.MinPeriods != nil {
-			minPeriods = int64(*f.MinPeriods)
-		}
-		terms, err := tick.ParseTerms(tick.Alignment(f.TickAlignment), f.Period, money.Micros(f.PriceMicros), minPeriods)
-		if err != nil {
-			return charge.Terms{}, err
-		}
-		fee = &terms
-	}
-	var meters []charge.Meter
-	for _, m := range p.ResourcePricing {
-		meter := charge.Meter{Name: pricing.Meter(m.Name)}
-		if m.Margins != nil {
-			meter.Margin = money.Margin{AbsoluteMicros: m.Margins.AbsoluteMicros, FactorMilli: m.Margins.FactorMilli}
-		}
-		meters = append(meters, meter)
-	}
-	return charge.NewTerms(fee, meters)
 }
 
 // resolve finds the terms and the versions of everybody who is billed. Whose

@@ -1,0 +1,253 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/charge"
+	"github.com/provider-finops/provider-finops/internal/finops/hour"
+	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
+)
+
+// batchHours is how many hours are computed again at a time.
+const batchHours = 24
+
+// maxShown is how many differences are written out; all are counted.
+const maxShown = 100
+
+// A Result is what was verified.
+type Result struct {
+	Subscriptions int
+	Rows          int64 // Final rows that were compared.
+	Differences   int64
+
+	// Amount is the sum of the rows as they were computed again, in micros of
+	// whatever currencies.
+	Amount *big.Int
+}
+
+// A Request says which final charges are verified.
+type Request struct {
+	From, To time.Time // To is not included. Zero means the first, or all.
+	UID      string    // Of one Subscription; empty means everybody.
+}
+
+// verification is one comparison of what is stored with what is computed.
+type verification struct {
+	Settings
+
+	reader, rows *pgxpool.Conn
+	books        charge.Books
+	tenures      []*tenure
+	out          *printer
+	result       Result
+}
+
+// Verify computes final charges again and writes every difference, one a line. The
+// error says that it could not look, not that something differs.
+func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, error) {
+	pool, err := open(ctx, s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer pool.Close()
+
+	v := &verification{Settings: s, out: &printer{out: out}, result: Result{Amount: new(big.Int)}}
+	hours, some, err := v.span(ctx, pool, q)
+	if err != nil || !some {
+		return v.result, err
+	}
+	recorded, err := postgres.RecordedBooks(ctx, pool, s.ClusterID)
+	if err != nil {
+		return v.result, err
+	}
+	v.books = inputs.Books(recorded)
+	if v.tenures, err = tenures(ctx, pool, s.ClusterID, q.UID, hours); err != nil {
+		return v.result, err
+	}
+	v.count()
+
+	if v.reader, err = pool.Acquire(ctx); err != nil {
+		return v.result, fmt.Errorf("cannot connect to read usage: %w", err)
+	}
+	defer v.reader.Release()
+	if v.rows, err = pool.Acquire(ctx); err != nil {
+		return v.result, fmt.Errorf("cannot connect to read charges: %w", err)
+	}
+	defer v.rows.Release()
+	if err := postgres.StageUsage(ctx, v.reader, v.usageSubjects()); err != nil {
+		return v.result, err
+	}
+
+	for first := hours.First; first.Before(hours.End); first = first.Add(batchHours * hour.Length) {
+		end := first.Add(batchHours * hour.Length)
+		if end.After(hours.End) {
+			end = hours.End
+		}
+		if err := v.batch(ctx, q.UID, postgres.Hours{First: first, End: end}); err != nil {
+			return v.result, err
+		}
+	}
+	return v.result, v.out.err
+}
+
+// open connects without touching the schema: an audit is no upgrade.
+func open(ctx context.Context, s Settings) (*pgxpool.Pool, error) {
+	s.Database.AtLeastConns = 2
+	return postgres.NewPool(ctx, s.Database)
+}
+
+// span is what is asked for, cut to the hours that hold a final row.
+func (v *verification) span(ctx context.Context, db postgres.DB, q Request) (postgres.Hours, bool, error) {
+	span, some, err := postgres.FinalSpan(ctx, db, v.ClusterID)
+	if !some || err != nil {
+		return span, false, err
+	}
+	if from := hour.Of(q.From); !q.From.IsZero() && span.First.Before(from) {
+		span.First = from
+	}
+	if !q.To.IsZero() && q.To.Before(span.End) {
+		span.End = q.To
+	}
+	return span, span.First.Before(span.End), nil
+}
+
+func (v *verification) count() {
+	last := ""
+	for _, t := range v.tenures {
+		if t.uid != last {
+			v.result.Subscriptions++
+			last = t.uid
+		}
+	}
+}
+
+func (v *verification) usageSubjects() iter.Seq[postgres.UsageSubject] {
+	return func(yield func(postgres.UsageSubject) bool) {
+		for _, t := range v.tenures {
+			if t.usage < 0 {
+				continue
+			}
+			u := postgres.UsageSubject{ActiveFrom: t.life.ActivatedAt, ActiveTo: t.life.DeactivatedAt, FirstWindow: t.first, EndWindow: t.end}
+			for _, source := range t.sources {
+				u.Sources = append(u.Sources, postgres.UsageSource(source))
+			}
+			if !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// batch compares some hours of everybody. Rows and usage arrive in the order in
+// which they are asked for, so that hardly any of them are held.
+func (v *verification) batch(ctx context.Context, uid string, hours postgres.Hours) error {
+	usage := inputs.OpenUsage(ctx, v.reader, postgres.UsageQuery{
+		ClusterID: v.ClusterID, Aggregation: v.Aggregation, First: hours.First, End: hours.End,
+	})
+	defer usage.Close()
+	stored := openCharges(ctx, v.rows, postgres.ChargeQuery{ClusterID: v.ClusterID, UID: uid, Hours: hours, OnlyFinal: true})
+	defer stored.stop()
+
+	for _, t := range v.tenures {
+		windows := t.windows(hours)
+		for window := latest(t.first, hours.First); window.Before(earliest(t.end, hours.End)); window = window.Add(hour.Length) {
+			rows := stored.take(t.uid, window)
+			expected := !window.Before(windows.First) && window.Before(windows.End)
+			if len(rows) == 0 && !expected {
+				continue
+			}
+			var measured []charge.Usage
+			if expected {
+				measured = usage.Take(t.usage, window)
+			}
+			if err := v.compare(t, window, expected, measured, rows); err != nil {
+				return err
+			}
+		}
+		if usage.Err() != nil || stored.err != nil {
+			break
+		}
+	}
+	if err := usage.Err(); err != nil {
+		return err
+	}
+	return stored.err
+}
+
+// compare holds the rows of one hour of one Subscription against what they should
+// be. Beyond the settled hours that is the fee alone, and only where there is a
+// row: what has been closed out.
+func (v *verification) compare(t *tenure, window time.Time, expected bool, usage []charge.Usage, stored []postgres.RecordedCharge) error {
+	run := charge.Run{Hour: window.Add(hour.Length), SettledBefore: window.Add(hour.Length)}
+	computed, err := t.bill.Closed(run, window, usage, v.books, "")
+	if err != nil {
+		v.differ(t, window, "", fmt.Sprintf("cannot be computed again: %v", err))
+		return nil
+	}
+
+	bySource := make(map[pricing.Meter]postgres.RecordedCharge, len(stored))
+	for _, row := range stored {
+		bySource[pricing.Meter(row.Source)] = row
+	}
+	for _, want := range computed {
+		if !expected && want.Source != pricing.MeterSubscription {
+			continue
+		}
+		got, there := bySource[want.Source]
+		delete(bySource, want.Source)
+		if !there {
+			if expected {
+				v.result.Amount.Add(v.result.Amount, big.NewInt(int64(want.Amount)))
+				v.differ(t, window, string(want.Source), fmt.Sprintf("has no final row, should be %d micros", want.Amount))
+			}
+			continue
+		}
+		v.result.Rows++
+		v.result.Amount.Add(v.result.Amount, big.NewInt(int64(want.Amount)))
+		different, err := differences(want, got)
+		if err != nil {
+			return err
+		}
+		for _, d := range different {
+			v.differ(t, window, got.Source, d)
+		}
+	}
+	for _, source := range charge.Sources() {
+		if row, left := bySource[source]; left {
+			v.result.Rows++
+			v.differ(t, window, row.Source, fmt.Sprintf("has a row of %d micros, should have none", row.AmountMicros))
+		}
+	}
+	return nil
+}
+
+func (v *verification) differ(t *tenure, window time.Time, source, what string) {
+	v.result.Differences++
+	if v.result.Differences > maxShown {
+		return
+	}
+	v.out.linef("%s (%s) %s %s: %s", t.name, t.uid, window.UTC().Format(time.RFC3339), source, what)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
