@@ -49,18 +49,18 @@ func (o Options) vendors() []block {
 }
 
 type block struct {
-	name string
-	*Vendor
+	name   string
+	vendor *Vendor
 }
 
 // Select returns the settings of the first block that says something, or false
 // if none does.
 func (o Options) Select() (Settings, bool) {
 	for _, v := range o.vendors() {
-		if v.Vendor != nil && v.IntegrationSecret != "" {
+		if v.vendor != nil && v.vendor.IntegrationSecret != "" {
 			return Settings{
-				IntegrationSecret: v.IntegrationSecret,
-				CustomPricing:     v.PricingModelSource == Pricebook,
+				IntegrationSecret: v.vendor.IntegrationSecret,
+				CustomPricing:     v.vendor.PricingModelSource == Pricebook,
 			}, true
 		}
 	}
@@ -76,12 +76,12 @@ func (o Options) Select() (Settings, bool) {
 func (o Options) Remark() string {
 	for _, v := range o.vendors() {
 		switch {
-		case v.Vendor == nil:
+		case v.vendor == nil:
 			continue
-		case v.IntegrationSecret == "":
+		case v.vendor.IntegrationSecret == "":
 			return v.name + " needs a cloudIntegrationSecret and has no effect without"
-		case v.PricingModelSource != "" && v.PricingModelSource != Pricebook:
-			return fmt.Sprintf("pricingModelSource %q of %s has no effect; only %s switches custom pricing on", v.PricingModelSource, v.name, Pricebook)
+		case v.vendor.PricingModelSource != "" && v.vendor.PricingModelSource != Pricebook:
+			return fmt.Sprintf("pricingModelSource %q of %s has no effect; only %s switches custom pricing on", v.vendor.PricingModelSource, v.name, Pricebook)
 		}
 	}
 

@@ -19,13 +19,16 @@ import (
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 )
 
+// machine is the clock of the machine, which a storm is about.
+var machine = clock.RealClock{}
+
 // TestRestartStorm edits a rate many times in a second, on the clock of the
 // machine. OpenCost is restarted for the first edit at once and for all others
 // together, and ends up on the last of them.
 func TestRestartStorm(t *testing.T) {
 	b := newBench(t)
 	b.deployment(t)
-	if err := Setup(b.mgr, options(clock.RealClock{}), b.settings()); err != nil {
+	if err := Setup(b.mgr, options(machine), b.settings()); err != nil {
 		t.Fatal(err)
 	}
 	apitest.Run(t, b.mgr)
@@ -53,12 +56,12 @@ func TestRestartStorm(t *testing.T) {
 		values <- seen
 	}()
 
-	began := time.Now()
+	began := machine.Now()
 	edits := 0
-	for ; edits < 30 && time.Since(began) < 900*time.Millisecond; edits++ {
+	for ; edits < 30 && machine.Since(began) < 900*time.Millisecond; edits++ {
 		b.edit(t, book, func(p *v1alpha1.PriceBook) { p.Spec.Rates.CPUHour = fmt.Sprintf("0.%03d", edits+1) })
 	}
-	took := time.Since(began)
+	took := machine.Since(began)
 	last := book.Spec.Rates.CPUHour
 	b.await(t, book, winner)
 	if got := book.Status.ActivePricing["CPU"]; got != last {
@@ -86,7 +89,7 @@ func (b *bench) quietFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	apitest.Eventually(t, "time for another restart", func(context.Context) error {
-		if left := time.Until(at.Add(2 * time.Second)); left > 0 {
+		if left := at.Add(2 * time.Second).Sub(machine.Now()); left > 0 {
 			return fmt.Errorf("%s to go", left)
 		}
 		return nil
