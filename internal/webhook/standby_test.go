@@ -13,7 +13,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -31,8 +30,8 @@ func TestStandby(t *testing.T) {
 	if err := c.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lease"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("another replica"), LeaseDurationSeconds: ptr.To(int32(3600)),
-			RenewTime: ptr.To(metav1.NewMicroTime(clock.RealClock{}.Now())),
+			HolderIdentity: new("another replica"), LeaseDurationSeconds: new(int32(3600)),
+			RenewTime: new(metav1.NewMicroTime(clock.RealClock{}.Now())),
 		},
 	}); err != nil {
 		t.Fatal(err)
