@@ -5,7 +5,10 @@
 // which is when this process leads, and again after a statement has failed: the
 // outcome of that statement is unknown, and another process may have led in
 // between. While the database is away every question is answered with an error;
-// what follows from that is the caller's decision.
+// what follows from that is the caller's decision. [Mirror.Start] notices when the
+// database is back, and has all those look again who could not record something.
+//
+// Versions that are to be stored at the same time share one statement.
 package mirror
 
 import (
@@ -53,13 +56,18 @@ type Mirror struct {
 	clusterID string
 	clock     clock.PassiveClock
 
-	mu            sync.Mutex
+	newOfferings     batch[postgres.Offering]
+	newSubscriptions batch[postgres.Subscription]
+
+	mu            sync.Mutex // Guards what follows; never held during a statement that stores.
 	loaded        bool
 	offerings     map[string]Recorded
 	subscriptions map[string]Recorded
 	tombstones    []postgres.LatestSubscription
 	failed        error
 	failedAt      time.Time
+	missed        bool // Somebody got an error since the last return.
+	returned      []func()
 }
 
 // New returns the mirror of a cluster. It asks the database nothing yet.
@@ -93,34 +101,62 @@ func (m *Mirror) Tombstones(ctx context.Context) ([]postgres.LatestSubscription,
 
 // StoreOffering records a version if its content is new.
 func (m *Mirror) StoreOffering(ctx context.Context, o postgres.Offering) error {
-	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
-		stored, err := postgres.StoreOfferings(ctx, pool, m.clusterID, at, o)
-		for _, v := range stored {
-			m.offerings[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash}
-		}
-		return err
+	if m == nil {
+		return nil
+	}
+	return m.newOfferings.store(ctx, o, m.storeOfferings)
+}
+
+func (m *Mirror) storeOfferings(ctx context.Context, all []postgres.Offering) error {
+	return m.use(ctx, func(pool *pgxpool.Pool, at time.Time) (func(), error) {
+		stored, err := postgres.StoreOfferings(ctx, pool, m.clusterID, at, all...)
+		return func() {
+			for _, v := range stored {
+				m.offerings[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash}
+			}
+		}, err
 	})
 }
 
 // StoreSubscription records a version if its content is new.
 func (m *Mirror) StoreSubscription(ctx context.Context, s postgres.Subscription) error {
-	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
-		stored, err := postgres.StoreSubscriptions(ctx, pool, m.clusterID, at, s)
-		for _, v := range stored {
-			m.subscriptions[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash, OfferingUID: s.OfferingUID, ParentUID: s.ParentUID}
-		}
-		return err
+	if m == nil {
+		return nil
+	}
+	return m.newSubscriptions.store(ctx, s, m.storeSubscriptions)
+}
+
+func (m *Mirror) storeSubscriptions(ctx context.Context, all []postgres.Subscription) error {
+	return m.use(ctx, func(pool *pgxpool.Pool, at time.Time) (func(), error) {
+		stored, err := postgres.StoreSubscriptions(ctx, pool, m.clusterID, at, all...)
+		return func() {
+			versions := make(map[string]postgres.Version, len(stored))
+			for _, v := range stored {
+				versions[v.UID] = v
+			}
+			for i := range all {
+				if v, ok := versions[all[i].UID]; ok {
+					m.subscriptions[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash, OfferingUID: all[i].OfferingUID, ParentUID: all[i].ParentUID}
+				}
+			}
+		}, err
 	})
 }
 
 // CloseOffering notes that an Offering is gone.
 func (m *Mirror) CloseOffering(ctx context.Context, uid string) error {
-	return m.store(ctx, func(pool *pgxpool.Pool, at time.Time) error {
+	return m.use(ctx, func(pool *pgxpool.Pool, at time.Time) (func(), error) {
 		_, err := postgres.MarkOfferingsDeleted(ctx, pool, m.clusterID, at, uid)
-		if err == nil {
-			delete(m.offerings, uid)
-		}
-		return err
+		return func() { delete(m.offerings, uid) }, err
+	})
+}
+
+// CloseSubscription notes that a Subscription is gone. What is remembered of it
+// stays until the next load: it may be asked for once more before it is gone.
+func (m *Mirror) CloseSubscription(ctx context.Context, uid string) error {
+	return m.use(ctx, func(pool *pgxpool.Pool, at time.Time) (func(), error) {
+		_, err := postgres.MarkSubscriptionsDeleted(ctx, pool, m.clusterID, at, uid)
+		return func() {}, err
 	})
 }
 
@@ -129,9 +165,9 @@ func (m *Mirror) CloseOffering(ctx context.Context, uid string) error {
 // case that the object itself cannot say. False means that there is none.
 func (m *Mirror) RecordedOffering(ctx context.Context, key postgres.OfferingKey) (postgres.RecordedOffering, bool, error) {
 	var found []postgres.RecordedOffering
-	err := m.store(ctx, func(pool *pgxpool.Pool, _ time.Time) (err error) {
+	err := m.use(ctx, func(pool *pgxpool.Pool, _ time.Time) (_ func(), err error) {
 		found, err = postgres.RecordedOfferings(ctx, pool, m.clusterID, key)
-		return err
+		return func() {}, err
 	})
 	if err != nil || len(found) == 0 {
 		return postgres.RecordedOffering{}, false, err
@@ -152,20 +188,25 @@ func (m *Mirror) lookUp(ctx context.Context, uid string, known func() map[string
 	return r, ok, nil
 }
 
-// store runs a statement and forgets everything if it fails.
-func (m *Mirror) store(ctx context.Context, statement func(*pgxpool.Pool, time.Time) error) error {
+// use runs a statement, remembers what it returns to be remembered, and forgets
+// everything if it fails.
+func (m *Mirror) use(ctx context.Context, statement func(*pgxpool.Pool, time.Time) (remember func(), err error)) error {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	pool, err := m.load(ctx)
+	m.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	err = statement(pool, m.clock.Now())
+	remember, err := statement(pool, m.clock.Now())
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	switch {
 	case err == nil:
+		remember()
 		return nil
 	case isOwnFault(err):
 		return fmt.Errorf("cannot use the mirror: %w", err)
@@ -187,6 +228,7 @@ func isOwnFault(err error) bool {
 func (m *Mirror) load(ctx context.Context) (*pgxpool.Pool, error) {
 	pool, err := m.source.Pool()
 	if err != nil {
+		m.missed = true
 		return nil, err // Nothing was attempted.
 	}
 	if m.loaded {
@@ -225,6 +267,7 @@ func (m *Mirror) load(ctx context.Context) (*pgxpool.Pool, error) {
 // about the database.
 func (m *Mirror) fail(ctx context.Context, err error) error {
 	err = fmt.Errorf("cannot use the mirror: %w", err)
+	m.missed = true
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		m.failed, m.failedAt = err, m.clock.Now()
 	}

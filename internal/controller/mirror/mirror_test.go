@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,7 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
@@ -115,10 +120,9 @@ func TestOneRefusedObjectDoesNotStopTheOthers(t *testing.T) {
 	m := mirror.New(&source{pool: pool}, "default", clk)
 
 	refused := subscription(subscriptionUID)
-	refused.ActivatedAt = clk.Now()
-	refused.DeactivatedAt = clk.Now().Add(-time.Hour) // Against the constraint ends_after_it_began.
+	refused.UID = "none"
 	if err := m.StoreSubscription(t.Context(), refused); err == nil {
-		t.Fatal("StoreSubscription(...) took a life that ends before it began")
+		t.Fatal("StoreSubscription(...) took an object without a uid")
 	}
 	if err := m.StoreSubscription(t.Context(), subscription(otherUID)); err != nil {
 		t.Errorf("StoreSubscription(...) of another object: %v", err)
@@ -167,5 +171,90 @@ func TestNoDatabase(t *testing.T) {
 	var none *mirror.Mirror
 	if err := none.StoreOffering(t.Context(), offering()); err != nil {
 		t.Errorf("StoreOffering(...) of no mirror: %v", err)
+	}
+}
+
+// TestStoredTogether stores many versions at once. They share statements, one
+// that is refused fails alone, and each is remembered as what it was.
+func TestStoredTogether(t *testing.T) {
+	const n = 100
+	pool, count := open(t)
+	clk := clocktesting.NewFakePassiveClock(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC))
+	m := mirror.New(&source{pool: pool}, "default", clk)
+	if _, _, err := m.Subscription(t.Context(), subscriptionUID); err != nil {
+		t.Fatal(err)
+	}
+	before := count.statements.Load()
+
+	uid := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+	failed := make([]error, n)
+	begin := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			s := subscription(uid(i))
+			s.OfferingUID, s.ParentUID = uid(n+i), uid(2*n+i)
+			if i == n/2 {
+				s.UID = "none"
+			}
+			<-begin
+			failed[i] = m.StoreSubscription(t.Context(), s)
+		})
+	}
+	close(begin)
+	all.Wait()
+
+	for i, err := range failed {
+		if (err != nil) != (i == n/2) {
+			t.Errorf("StoreSubscription(...) of object %d: %v", i, err)
+		}
+		if i == n/2 {
+			continue
+		}
+		got, ok, err := m.Subscription(t.Context(), uid(i))
+		if !ok || err != nil || got.OfferingUID != uid(n+i) || got.ParentUID != uid(2*n+i) {
+			t.Errorf("Subscription(%q): %+v, %t, %v", uid(i), got, ok, err)
+		}
+	}
+	if statements := count.statements.Load() - before; statements > n+20 { // Beside those of the batch with the refused one.
+		t.Errorf("%d objects took %d statements", n, statements)
+	}
+}
+
+// TestReturn checks that who could not record something is told once the
+// database is back, and nobody is told as long as nobody missed it.
+func TestReturn(t *testing.T) {
+	pool, _ := open(t)
+	clk := clocktesting.NewFakePassiveClock(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC))
+	src := &source{pool: pool}
+	m := mirror.New(src, "default", clk)
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	one := reconcile.Request{NamespacedName: types.NamespacedName{Name: "one"}}
+	if err := m.Returned(func(context.Context) []reconcile.Request { return []reconcile.Request{one} }).Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	probed := func() int {
+		m.Probe(t.Context())
+		n := q.Len()
+		for range n {
+			r, _ := q.Get()
+			q.Done(r)
+		}
+		return n
+	}
+
+	if err := m.StoreSubscription(t.Context(), subscription(subscriptionUID)); err != nil {
+		t.Fatal(err)
+	}
+	calm := probed()
+	src.err = errors.New("the database is away")
+	if err := m.StoreSubscription(t.Context(), subscription(otherUID)); err == nil {
+		t.Fatal("StoreSubscription(...) without a database succeeded")
+	}
+	away := probed()
+	src.err = nil
+	if diff := cmp.Diff([]int{0, 0, 1, 0}, []int{calm, away, probed(), probed()}); diff != "" {
+		t.Errorf("who looks before, during, at the return and after: -want +got:\n%s", diff)
 	}
 }
