@@ -32,6 +32,8 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller"
 	"github.com/provider-finops/provider-finops/internal/controller/database"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
@@ -93,7 +95,15 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			MinInterval: f.openCostRestartMinInterval,
 		},
 		PriceBookNamespaces: splitNames(f.priceBookNamespaces),
-		Bundled:             env.multiTenantOperator,
+		Offering:            offering.Settings{Guard: f.guard()},
+		Subscription: subscription.Settings{
+			EnforceAllowOverride:    f.enforceAllowOverride,
+			DetectParentCycles:      f.detectParentCycles,
+			ReleaseNeverActivated:   f.releaseNeverActivated,
+			TargetKinds:             splitNames(f.targetKinds),
+			TargetSameNamespaceOnly: f.targetSameNamespaceOnly,
+		},
+		Bundled: env.multiTenantOperator,
 		CostJob: costjob.Settings{
 			Image:            env.operatorImage,
 			ImagePullSecrets: env.imagePullSecrets,
@@ -110,7 +120,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 	}
 
 	if webhooks != nil {
-		if err := webhook.Setup(mgr, webhook.Settings{}); err != nil {
+		if err := webhook.Setup(mgr, webhook.Settings{DetectParentCycles: f.detectParentCycles, Guard: f.guard()}); err != nil {
 			return err
 		}
 	}
@@ -233,7 +243,11 @@ func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment,
 	if err := mgr.Add(connection); err != nil {
 		return nil, fmt.Errorf("cannot add the database connection: %w", err)
 	}
-	return mirror.New(connection, env.clusterID, now), nil
+	m := mirror.New(connection, env.clusterID, now)
+	if err := mgr.Add(m); err != nil {
+		return nil, fmt.Errorf("cannot add the mirror: %w", err)
+	}
+	return m, nil
 }
 
 // ownNamespace is where the process is installed, empty if it runs outside of a

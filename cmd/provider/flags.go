@@ -5,12 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/provider-finops/provider-finops/internal/finops/offer"
 )
 
 // The modes of the binary (part 0.4).
@@ -19,6 +22,15 @@ const (
 	modeAllocation = "cronjob"
 	modeCharge     = "collectionjob"
 )
+
+// The values of --offering-guard (BETTER-OFF-4).
+const (
+	guardAll   = "all"
+	guardReady = "ready"
+)
+
+// aKind is an apiVersion, with or without a group, and a kind.
+var aKind = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?v[0-9a-z]+/[A-Z][A-Za-z0-9]*$`)
 
 var modes = []string{modeController, modeAllocation, modeCharge}
 
@@ -49,6 +61,13 @@ type flags struct {
 
 	priceBookNamespaces        string
 	openCostRestartMinInterval time.Duration
+
+	enforceAllowOverride    bool
+	detectParentCycles      bool
+	offeringGuard           string
+	releaseNeverActivated   bool
+	targetKinds             string
+	targetSameNamespaceOnly bool
 
 	clockOffset time.Duration
 
@@ -88,6 +107,13 @@ func parse(args []string, output io.Writer) (*flags, error) {
 	set.StringVar(&f.priceBookNamespaces, "pricebook-namespaces", "", "comma-separated namespaces whose price books take part in the election; empty: all")
 	set.DurationVar(&f.openCostRestartMinInterval, "opencost-restart-min-interval", 0, "least time between two restarts of OpenCost; below a second it is a second")
 
+	set.BoolVar(&f.enforceAllowOverride, "enforce-allow-override", false, "an Offering with allowOverride: false decides what becomes of its Subscriptions when their parent ends")
+	set.BoolVar(&f.detectParentCycles, "detect-parent-cycles", false, "refuse Subscriptions that are their own ancestors, and hold those that got through as CircularDependencyDetected")
+	set.StringVar(&f.offeringGuard, "offering-guard", guardAll, "who keeps an Offering from being deleted: all dependents, or ready ones")
+	set.BoolVar(&f.releaseNeverActivated, "release-never-activated", false, "let a deleted Subscription that was never activated go at once, without a charge run")
+	set.StringVar(&f.targetKinds, "target-kinds", "", "comma-separated kinds that may be targets, as apiVersion/Kind, such as apps/v1/Deployment; empty: all")
+	set.BoolVar(&f.targetSameNamespaceOnly, "target-same-namespace-only", false, "permit targets in the namespace of the Subscription only")
+
 	set.DurationVar(&f.clockOffset, "clock-offset", 0, "moves business time, for tests only: it ends contracts and bills at the moved hour")
 
 	f.zap.BindFlags(set)
@@ -96,6 +122,14 @@ func parse(args []string, output io.Writer) (*flags, error) {
 		return nil, err
 	}
 	return f, errors.Join(f.check(set)...)
+}
+
+// guard is who keeps an Offering from being deleted.
+func (f *flags) guard() offer.Guard {
+	if f.offeringGuard == guardReady {
+		return offer.GuardReady
+	}
+	return offer.GuardAll
 }
 
 func (f *flags) check(set *flag.FlagSet) []error {
@@ -115,6 +149,14 @@ func (f *flags) check(set *flag.FlagSet) []error {
 	for _, ns := range splitNames(f.priceBookNamespaces) {
 		if len(validation.IsDNS1123Label(ns)) > 0 {
 			wrong = append(wrong, fmt.Errorf("--pricebook-namespaces must be names of namespaces, separated by commas: %q is none", ns))
+		}
+	}
+	if f.offeringGuard != guardAll && f.offeringGuard != guardReady {
+		wrong = append(wrong, fmt.Errorf("--offering-guard must be %s or %s, not %q", guardAll, guardReady, f.offeringGuard))
+	}
+	for _, kind := range splitNames(f.targetKinds) {
+		if !aKind.MatchString(kind) {
+			wrong = append(wrong, fmt.Errorf("--target-kinds must be kinds such as v1/ConfigMap or apps/v1/Deployment, separated by commas: %q is none", kind))
 		}
 	}
 	if f.openCostRestartMinInterval < 0 {
@@ -149,6 +191,10 @@ It runs in one of three modes:
   controller     reconciles FinOpsProviders, PriceBooks, CostJobs, Offerings and Subscriptions
   cronjob        collects allocations from OpenCost, once (a ResourceCostCollection CostJob runs it)
   collectionjob  charges Subscriptions, once (a SubscriptionChargeCollection CostJob runs it)
+
+It also answers questions about what was charged, from the database alone:
+  verify         computes every final charge again and reports differences
+  explain        shows where a figure comes from
 
 What a mode needs from its environment is listed in docs/reference/configuration.md.
 

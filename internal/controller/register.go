@@ -30,6 +30,11 @@ type Settings struct {
 	// Bundled says that the multi-tenant operator runs OpenCost (MTO_ENABLED).
 	Bundled bool
 
+	// Offering and Subscription choose what differs from the documented
+	// behaviour.
+	Offering     offering.Settings
+	Subscription subscription.Settings
+
 	// CostJob is what the pods of the collectors are given.
 	CostJob costjob.Settings
 }
@@ -45,8 +50,8 @@ func Setup(mgr ctrl.Manager, o frame.Options, s Settings) error {
 			return pricebook.Setup(mgr, o, pricebook.Settings{OpenCost: s.OpenCost, Namespaces: s.PriceBookNamespaces})
 		}},
 		{costjob.Name, func() error { return costjob.Setup(mgr, o, s.CostJob) }},
-		{offering.Name, func() error { return offering.Setup(mgr, o, s.Mirror) }},
-		{subscription.Name, func() error { return subscription.Setup(mgr, o, s.Mirror) }},
+		{offering.Name, func() error { return offering.Setup(mgr, o, s.Mirror, s.Offering) }},
+		{subscription.Name, func() error { return subscription.Setup(mgr, o, s.Mirror, s.Subscription) }},
 	}
 	for _, c := range controllers {
 		if err := c.setup(); err != nil {

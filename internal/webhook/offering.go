@@ -21,6 +21,7 @@ import (
 type offerings struct {
 	cache client.Reader
 	live  client.Reader
+	guard offer.Guard
 }
 
 func (v *offerings) handler() *handler {
@@ -66,7 +67,7 @@ func (v *offerings) delete(ctx context.Context, req admission.Request) (objectio
 	if o.DeletionTimestamp != nil || v.doomed(ctx, o) {
 		return objection{}, nil
 	}
-	verdict, err := offering.Deletable(ctx, v.cache, v.live, ref.Key{Namespace: o.Namespace, Name: o.Name})
+	verdict, err := offering.Deletable(ctx, v.cache, v.live, ref.Key{Namespace: o.Namespace, Name: o.Name}, v.guard)
 	return objection{string(verdict.Reason), verdict.Message}, err
 }
 

@@ -21,6 +21,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/provider-finops/provider-finops/internal/finops/offer"
 )
 
 // Where each webhook is served. The installed configuration names the same.
@@ -34,13 +36,16 @@ type Settings struct {
 	// DetectParentCycles refuses a Subscription whose parents lead back to it
 	// (BETTER-SUB-3).
 	DetectParentCycles bool
+
+	// Guard says who keeps an Offering from being deleted (BETTER-OFF-4).
+	Guard offer.Guard
 }
 
 // Setup registers both webhooks with the manager's server, and lets the manager
 // be ready only once they can answer. The controllers of Offerings and
 // Subscriptions have to be set up as well: their indexes are used.
 func Setup(mgr ctrl.Manager, s Settings) error {
-	offerings := &offerings{cache: mgr.GetClient(), live: mgr.GetAPIReader()}
+	offerings := &offerings{cache: mgr.GetClient(), live: mgr.GetAPIReader(), guard: s.Guard}
 	subscriptions := &subscriptions{cache: mgr.GetClient(), detectParentCycles: s.DetectParentCycles}
 
 	server := mgr.GetWebhookServer()

@@ -93,8 +93,8 @@ func run(t *testing.T, local envtest.WebhookInstallOptions, s webhook.Settings) 
 	}
 	o := frame.Options{Logger: logging.NewNopLogger(), Clock: clock.RealClock{}, MaxConcurrentReconciles: 2, Limiter: ratelimiter.NewGlobal(500)}
 	for _, setup := range []func() error{
-		func() error { return offering.Setup(mgr, o, nil) },
-		func() error { return subscription.Setup(mgr, o, nil) },
+		func() error { return offering.Setup(mgr, o, nil, offering.Settings{}) },
+		func() error { return subscription.Setup(mgr, o, nil, subscription.Settings{}) },
 		func() error { return webhook.Setup(mgr, s) },
 	} {
 		if err := setup(); err != nil {

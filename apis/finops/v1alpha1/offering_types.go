@@ -7,6 +7,10 @@ import (
 // OfferingFinalizer keeps a deleted Offering until nothing depends on it.
 const OfferingFinalizer = "offerings.finops.stakater.com/finalizer"
 
+// AnnotationAllowedNamespaces on an Offering lists, separated by commas, whose
+// Subscriptions may be activated (BETTER-SEC-3).
+const AnnotationAllowedNamespaces = "finops.stakater.com/allowed-namespaces"
+
 // OfferingSpec is what is sold. It is frozen at creation, additions included:
 // to change terms, create another Offering.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="offering spec is immutable"

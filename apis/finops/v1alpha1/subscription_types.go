@@ -8,6 +8,10 @@ import (
 // settled. The charge collector removes it, nobody else.
 const SubscriptionFinalizer = "subscriptions.finops.stakater.com/finalizer"
 
+// AnnotationTargetGate on a Subscription says what its target has to be before
+// it is activated: "ready" is more than to exist (BETTER-SUB-10).
+const AnnotationTargetGate = "finops.stakater.com/target-gate"
+
 // SubscriptionSpec binds somebody to an Offering.
 // +kubebuilder:validation:XValidation:rule="self.offeringRef == oldSelf.offeringRef",message="offeringRef is immutable; create a new Subscription instead"
 // +kubebuilder:validation:XValidation:rule="has(self.parent) == has(oldSelf.parent) && (!has(self.parent) || self.parent == oldSelf.parent)",message="parent is immutable; create a new Subscription instead"

@@ -37,8 +37,17 @@ func WithFinalizerFirst(c client.Client, finalizer string) managed.ReconcilerOpt
 func withFinalizers(c client.Client, k Kind) managed.ReconcilerOption {
 	none := func(context.Context, resource.Object) error { return nil }
 	remove := none
-	if k.Finalizer != "" && !k.HoldFinalizer {
+	if k.Finalizer != "" {
 		remove = resource.NewAPIFinalizer(c, k.Finalizer).RemoveFinalizer
+	}
+	if k.Release != nil {
+		always := remove
+		remove = func(ctx context.Context, o resource.Object) error {
+			if released, err := k.Release(ctx, o); err != nil || !released {
+				return err
+			}
+			return always(ctx, o)
+		}
 	}
 	return managed.WithFinalizer(resource.FinalizerFns{AddFinalizerFn: none, RemoveFinalizerFn: remove})
 }

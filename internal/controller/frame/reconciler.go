@@ -26,9 +26,10 @@ type Kind struct {
 	// Finalizer that the kind documents, empty if it has none.
 	Finalizer string
 
-	// HoldFinalizer keeps the finalizer when the runtime is done with a
-	// deletion, because another process releases the object.
-	HoldFinalizer bool
+	// Release is asked, when the runtime is done with a deletion, whether the
+	// finalizer may be removed; nil says yes. Where another process releases the
+	// object it says no.
+	Release func(ctx context.Context, o resource.Object) (bool, error)
 
 	// Poll overrides the common interval if it is set: when can this object
 	// change without an event?

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"strings"
 	"time"
 
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
@@ -38,6 +39,8 @@ const (
 
 	deletedMessage  = "the subscription was deleted"
 	replacedMessage = "offering was replaced; recorded terms apply"
+
+	overruledMessage = "the offering's own policy applies, which it does not allow to override"
 )
 
 // A Decision is what one look at a Subscription comes to.
@@ -111,6 +114,9 @@ func start(in Input, now time.Time) Decision {
 		return d
 	}
 	d.Kind, d.Reason, d.ActivatedAt = Billed, ActivationSucceeded, &now
+	if in.overruled() {
+		d.Message = overruledMessage
+	}
 	return d
 }
 
@@ -146,6 +152,9 @@ func goOn(in Input, now time.Time) Decision {
 	}
 	if d.Replaced {
 		d.Message = replacedMessage
+	}
+	if in.overruled() {
+		d.Message = strings.TrimPrefix(d.Message+"; "+overruledMessage, "; ")
 	}
 	return d
 }
@@ -190,7 +199,7 @@ func replacement(in Input) bool {
 }
 
 func loop(in Input, objection Verdict) []ref.Key {
-	if objection.Reason != ParentSubscriptionNotReady {
+	if objection.Reason != ParentSubscriptionNotReady && objection.Reason != CircularDependencyDetected {
 		return nil
 	}
 	return in.ParentLoop

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
@@ -17,6 +18,8 @@ func offeringReady(in Input) (Verdict, error) {
 		return Verdict{OfferingNotFound, fmt.Sprintf("offering %s does not exist", in.Self.Offering)}, nil
 	case !offering.Ready:
 		return Verdict{OfferingNotReady, fmt.Sprintf("offering %s is not ready", in.Self.Offering)}, nil
+	case !in.Self.Active() && offering.SoldTo != nil && !slices.Contains(offering.SoldTo, in.Self.Key.Namespace):
+		return Verdict{OfferingNotReady, fmt.Sprintf("offering %s is not sold to namespace %s", in.Self.Offering, in.Self.Key.Namespace)}, nil
 	}
 	return Verdict{}, nil
 }
@@ -41,6 +44,9 @@ func parentReady(in Input) (Verdict, error) {
 		return lost, nil
 	}
 	if parent, _ := in.Parent.Get(); !parent.Ready {
+		if len(in.ParentLoop) > 0 && in.Rules.DetectParentCycles {
+			return Verdict{CircularDependencyDetected, "parent cycle: " + ref.Path(in.ParentLoop)}, nil
+		}
 		message := fmt.Sprintf("parent subscription %s is not ready", in.Self.Parent)
 		if len(in.ParentLoop) > 0 {
 			message += "; parent cycle: " + ref.Path(in.ParentLoop)
@@ -150,18 +156,44 @@ func requirementsCovered(in Input) (Verdict, error) {
 	return Verdict{CompatibilityRequirementNotMet, message}, nil
 }
 
-// targetExists is gate 4. To exist is enough.
+// targetExists is gate 4. To exist is enough, unless the Subscription asks for
+// more before it is activated.
 func targetExists(in Input) (Verdict, error) {
-	if v := SelfTarget(in.Self.Key, in.Self.Target); !v.Passes() {
+	if v := TargetPermitted(in); !v.Passes() {
 		return v, nil
 	}
-	return targetGone(in)
+	if v, err := targetGone(in); err != nil || !v.Passes() {
+		return v, err
+	}
+	if target, err := in.Target.Get(); err == nil && target != nil && target.Unready && !in.Self.Active() {
+		return Verdict{TargetNotFound, fmt.Sprintf("target %s exists and is not ready", in.Self.Target)}, nil
+	}
+	return Verdict{}, nil
+}
+
+// TargetPermitted objects to a target that must not be named. Nobody reads such
+// a target: to be told whether it exists is more than its author may know.
+func TargetPermitted(in Input) Verdict {
+	t := in.Self.Target
+	if t == nil {
+		return Verdict{}
+	}
+	if v := SelfTarget(in.Self.Key, t); !v.Passes() {
+		return v
+	}
+	if in.Rules.TargetSameNamespaceOnly && t.Namespace != in.Self.Key.Namespace {
+		return Verdict{ValidationError, fmt.Sprintf("target %s is not in the namespace of the subscription, and no other is permitted", t)}
+	}
+	if kinds := in.Rules.TargetKinds; len(kinds) > 0 && !slices.Contains(kinds, t.APIVersion+"/"+t.Kind) {
+		return Verdict{ValidationError, fmt.Sprintf("targets of kind %s/%s are not permitted", t.APIVersion, t.Kind)}
+	}
+	return Verdict{}
 }
 
 // targetGone objects to a target that is proved not to exist. A Subscription
 // that names itself is no such thing, and never ends for it (OPEN-SUB-1).
 func targetGone(in Input) (Verdict, error) {
-	if in.Self.Target == nil || !SelfTarget(in.Self.Key, in.Self.Target).Passes() {
+	if in.Self.Target == nil || !TargetPermitted(in).Passes() {
 		return Verdict{}, nil
 	}
 	target, err := in.Target.Get()

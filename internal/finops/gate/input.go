@@ -16,6 +16,9 @@ type Input struct {
 
 	Self Subscription
 
+	// Rules are those that are chosen.
+	Rules Rules
+
 	Offering Read[Offering]
 
 	// Recorded are the terms that were recorded for the Subscription, gone if
@@ -45,8 +48,37 @@ type Input struct {
 	NoCollector bool
 }
 
-// Existing is all there is to know of an object whose existence is enough.
-type Existing struct{}
+// Rules choose what differs from the documented behaviour. The zero Rules are
+// that.
+type Rules struct {
+	// EnforceAllowOverride makes the policy of an Offering stand that forbids to
+	// override it, whatever the Subscription says (BETTER-SUB-1).
+	EnforceAllowOverride bool
+
+	// DetectParentCycles gives a loop of parents a reason of its own
+	// (BETTER-SUB-3).
+	DetectParentCycles bool
+
+	// TargetKinds are those that may be targets, as apiVersion/Kind; none means
+	// all. TargetSameNamespaceOnly forbids all targets but those beside the
+	// Subscription (BETTER-SUB-8).
+	TargetKinds             []string
+	TargetSameNamespaceOnly bool
+}
+
+// Existing is a target that is there. To exist is enough, unless the
+// Subscription asks for more.
+type Existing struct {
+	// Unready says that it is not ready, if somebody asked.
+	Unready bool
+}
+
+// A TargetGate says what a target has to be before the Subscription is
+// activated.
+type TargetGate string
+
+// TargetReady asks for more than existence (BETTER-SUB-10).
+const TargetReady TargetGate = "ready"
 
 // A Subscription is the one that is decided about.
 type Subscription struct {
@@ -65,6 +97,9 @@ type Subscription struct {
 
 	// Target is nil if it names none.
 	Target *Target
+
+	// TargetGate is what it asks of its target.
+	TargetGate TargetGate
 
 	// Deleting says that it has been deleted.
 	Deleting bool
@@ -98,6 +133,10 @@ type Terms struct {
 
 	// OnParentEnd is nil if the Offering does not say.
 	OnParentEnd *Policy
+
+	// ForbidsOverride says that the policy is not to be overridden. It counts
+	// only by the rule that enforces it.
+	ForbidsOverride bool
 }
 
 // An Offering as it is now.
@@ -105,6 +144,9 @@ type Offering struct {
 	UID       string
 	CreatedAt time.Time
 	Ready     bool
+
+	// SoldTo are the namespaces it is sold to, nil if to all (BETTER-SEC-3).
+	SoldTo []string
 
 	// SpecHash tells specs apart.
 	SpecHash string

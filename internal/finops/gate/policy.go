@@ -84,18 +84,32 @@ func (in Input) terms() (Terms, error) {
 // Subscription's own decides alone, also where it only names a target. An
 // Offering that cannot be read is replaced by what was recorded of it.
 func (in Input) policy() (Policy, error) {
-	if own := in.Self.OnParentEnd; own != nil {
+	own := in.Self.OnParentEnd
+	if own != nil && !in.Rules.EnforceAllowOverride {
 		return orDeactivate(own), nil
 	}
 	terms, err := in.terms()
-	if err == nil {
-		return orDeactivate(terms.OnParentEnd), nil
+	if err != nil {
+		recorded, recordErr := in.Recorded.Get()
+		if recordErr != nil || recorded == nil {
+			return "", fmt.Errorf("cannot tell the policy for an ended parent: %w", err)
+		}
+		terms = recorded.Terms
 	}
-	recorded, recordErr := in.Recorded.Get()
-	if recordErr != nil || recorded == nil {
-		return "", fmt.Errorf("cannot tell the policy for an ended parent: %w", err)
+	if own != nil && !terms.ForbidsOverride {
+		return orDeactivate(own), nil
 	}
-	return orDeactivate(recorded.Terms.OnParentEnd), nil
+	return orDeactivate(terms.OnParentEnd), nil
+}
+
+// overruled tells whether the Subscription has a policy of its own that does
+// not count.
+func (in Input) overruled() bool {
+	if in.Self.OnParentEnd == nil || !in.Rules.EnforceAllowOverride {
+		return false
+	}
+	terms, err := in.terms()
+	return err == nil && terms.ForbidsOverride
 }
 
 func orDeactivate(p *Policy) Policy {

@@ -15,6 +15,27 @@ const shown = 5
 type Subscriber struct {
 	Key      ref.Key
 	Offering ref.Key
+	Ready    bool
+}
+
+// A Guard says who keeps an Offering from being deleted.
+type Guard int
+
+const (
+	// GuardAll counts every dependent.
+	GuardAll Guard = iota
+
+	// GuardReady counts only those that are ready.
+	GuardReady
+)
+
+// Deletable objects to the deletion of an Offering by those that count.
+func (g Guard) Deletable(self ref.Key, subscribers []Subscriber, offerings []Offering) Verdict {
+	if g == GuardReady {
+		subscribers = slices.DeleteFunc(slices.Clone(subscribers), func(s Subscriber) bool { return !s.Ready })
+		offerings = slices.DeleteFunc(slices.Clone(offerings), func(o Offering) bool { return !o.Ready })
+	}
+	return Deletable(self, subscribers, offerings)
 }
 
 // Deletable objects to the deletion of an Offering while something depends on

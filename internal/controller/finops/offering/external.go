@@ -29,6 +29,7 @@ import (
 type connector struct {
 	cache    client.Reader // Reads from the cache.
 	live     client.Reader // Reads from the server.
+	guard    offer.Guard
 	statuses *frame.Statuses
 	mirror   *mirror.Mirror // Nil without a database.
 	clock    clock.PassiveClock
@@ -74,7 +75,7 @@ func (e *external) Observe(ctx context.Context, o *v1alpha1.Offering) (managed.E
 // observeDeletion tests whether the Offering may go. It exists, for the
 // runtime, until nothing depends on it and its row is closed.
 func (e *external) observeDeletion(ctx context.Context, o *v1alpha1.Offering) (managed.ExternalObservation, error) {
-	objection, err := Deletable(ctx, e.cache, e.live, ref.Key{Namespace: o.Namespace, Name: o.Name})
+	objection, err := Deletable(ctx, e.cache, e.live, ref.Key{Namespace: o.Namespace, Name: o.Name}, e.guard)
 	if err != nil {
 		objection = offer.Verdict{Reason: offer.ValidationError, Message: err.Error()}
 	}

@@ -119,7 +119,7 @@ func books(ctx context.Context, from client.Reader) ([]pricing.Book, error) {
 
 // Deletable tests whether anything depends on an Offering. What the cache holds
 // is enough to keep it; to let it go, the server itself is asked.
-func Deletable(ctx context.Context, cache, live client.Reader, self ref.Key) (offer.Verdict, error) {
+func Deletable(ctx context.Context, cache, live client.Reader, self ref.Key, guard offer.Guard) (offer.Verdict, error) {
 	bound := &v1alpha1.SubscriptionList{}
 	if err := cache.List(ctx, bound, client.MatchingFields{index.SubscriptionsByOffering: self.String()}); err != nil {
 		return offer.Verdict{}, errors.Wrap(err, "cannot list subscriptions")
@@ -128,14 +128,14 @@ func Deletable(ctx context.Context, cache, live client.Reader, self ref.Key) (of
 	if err := cache.List(ctx, requiring, client.MatchingFields{index.OfferingsByRequired: self.String()}); err != nil {
 		return offer.Verdict{}, errors.Wrap(err, "cannot list offerings")
 	}
-	if v := offer.Deletable(self, subscribers(bound), others(requiring)); !v.Passes() {
+	if v := guard.Deletable(self, subscribers(bound), others(requiring)); !v.Passes() {
 		return v, nil
 	}
-	return confirmed(ctx, live, self)
+	return confirmed(ctx, live, self, guard)
 }
 
 // confirmed asks the server itself.
-func confirmed(ctx context.Context, live client.Reader, self ref.Key) (offer.Verdict, error) {
+func confirmed(ctx context.Context, live client.Reader, self ref.Key, guard offer.Guard) (offer.Verdict, error) {
 	bound, err := liveSubscribers(ctx, live, self)
 	if err != nil {
 		return offer.Verdict{}, err
@@ -151,7 +151,7 @@ func confirmed(ctx context.Context, live client.Reader, self ref.Key) (offer.Ver
 			break
 		}
 	}
-	return offer.Deletable(self, bound, requiring), nil
+	return guard.Deletable(self, bound, requiring), nil
 }
 
 // liveSubscribers lists who is bound to an Offering from the server, which
@@ -186,6 +186,7 @@ func subscribers(list *v1alpha1.SubscriptionList) []offer.Subscriber {
 		s := &list.Items[i]
 		all = append(all, offer.Subscriber{
 			Key:      ref.Key{Namespace: s.Namespace, Name: s.Name},
+			Ready:    s.Status.Ready == "True",
 			Offering: ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
 		})
 	}

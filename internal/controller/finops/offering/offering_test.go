@@ -83,7 +83,7 @@ func start(t *testing.T) *rig {
 	o := frame.Options{
 		Logger: logging.NewNopLogger(), Clock: clk, Poll: 200 * time.Millisecond, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
 	}
-	if err := offering.Setup(mgr, o, mirror.New(source{pool}, "default", clk)); err != nil {
+	if err := offering.Setup(mgr, o, mirror.New(source{pool}, "default", clk), offering.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	apitest.Run(t, mgr)

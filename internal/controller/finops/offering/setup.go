@@ -18,6 +18,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
+	"github.com/provider-finops/provider-finops/internal/finops/offer"
 )
 
 // Name of the controller.
@@ -27,9 +28,16 @@ const Name = "offering"
 // for is watched, but nothing is sold meanwhile.
 const pollHeld = time.Minute
 
+// Settings choose what differs from the documented behaviour. The zero Settings
+// are that.
+type Settings struct {
+	// Guard says who keeps an Offering from being deleted.
+	Guard offer.Guard
+}
+
 // Setup adds the controller of Offerings to the manager, and the index of
 // Offerings. The index of Subscriptions is added by theirs. A nil mirror is none.
-func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
+func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) error {
 	if err := index.AddOfferings(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -42,10 +50,11 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
 		Watches(&v1alpha1.Offering{}, handler.EnqueueRequestsFromMapFunc(related(c)), builder.WithPredicates(sellableChanged())).
 		Watches(&v1alpha1.PriceBook{}, handler.EnqueueRequestsFromMapFunc(metered(c)), builder.WithPredicates(bookChanged())).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(offeringOf), builder.WithPredicates(onlyDeletions())).
-		Complete(newReconciler(mgr, o, m))
+		WatchesRawSource(m.Returned(everybody(c))).
+		Complete(newReconciler(mgr, o, m, s))
 }
 
-func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) reconcile.Reconciler {
+func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) reconcile.Reconciler {
 	statuses := frame.NewStatuses(mgr.GetClient())
 	kind := frame.Kind{
 		Name:      Name,
@@ -59,6 +68,7 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) reconcil
 		live:     mgr.GetAPIReader(),
 		statuses: statuses,
 		mirror:   m,
+		guard:    s.Guard,
 		clock:    o.Clock,
 		record:   frame.Recorder(mgr, Name),
 	})
@@ -110,6 +120,22 @@ func metered(c client.Reader) handler.MapFunc {
 			if o := &offerings.Items[i]; len(o.Spec.Pricing.ResourcePricing) > 0 {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 			}
+		}
+		return requests
+	}
+}
+
+// everybody maps the return of the database to all Offerings: what they could
+// not record is recorded now.
+func everybody(c client.Reader) func(context.Context) []reconcile.Request {
+	return func(ctx context.Context) []reconcile.Request {
+		offerings := &v1alpha1.OfferingList{}
+		if err := c.List(ctx, offerings, client.UnsafeDisableDeepCopy); err != nil { // The cache does not fail once it is filled.
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(offerings.Items))
+		for i := range offerings.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&offerings.Items[i])})
 		}
 		return requests
 	}

@@ -38,6 +38,7 @@ type connector struct {
 	replaced *replaced
 	evidence *evidence
 	terms    *recordedTerms
+	rules    gate.Rules
 	statuses *frame.Statuses
 	mirror   *mirror.Mirror // Nil without a database.
 	clock    clock.PassiveClock
@@ -106,6 +107,11 @@ func (e *external) compare(ctx context.Context, s *v1alpha1.Subscription, d gate
 	}
 	current := ok && stored.Hash == hash
 	if meta.WasDeleted(s) {
+		if !current && len(s.Finalizers) > 1 {
+			// The runtime waits until the others' finalizers are gone. The end is
+			// not to wait: charges read it from the mirror.
+			return managed.ExternalObservation{ResourceExists: true}, e.store(ctx)
+		}
 		return managed.ExternalObservation{ResourceExists: !current, ResourceUpToDate: current}, nil
 	}
 	return managed.ExternalObservation{ResourceExists: ok, ResourceUpToDate: current}, nil

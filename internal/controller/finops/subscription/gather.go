@@ -18,7 +18,11 @@ import (
 // gather reads everything that decides about a Subscription. A read that failed
 // becomes part of the input as such: it does not keep the rest from deciding.
 func (e *external) gather(ctx context.Context, s *v1alpha1.Subscription, from view) gate.Input {
-	in := gate.Input{Now: e.clock.Now(), Self: self(s)}
+	in := gate.Input{Now: e.clock.Now(), Self: self(s), Rules: e.rules}
+	reads := in.Self.Target != nil && gate.TargetPermitted(in).Passes()
+	if in.Self.Deleting || in.Self.DeactivatedAt != nil || !reads {
+		e.targets.watches.release(ctx, s.UID)
+	}
 	if in.Self.Deleting {
 		in.NoCollector = noCollector(ctx, from)
 		return in
@@ -35,8 +39,8 @@ func (e *external) gather(ctx context.Context, s *v1alpha1.Subscription, from vi
 		in.Root = e.readRoot(ctx, from, in.Self)
 	}
 	in.Family = e.readFamily(ctx, from, in)
-	if t := in.Self.Target; t != nil && gate.SelfTarget(in.Self.Key, t).Passes() {
-		in.Target = e.targets.read(ctx, *t)
+	if reads {
+		in.Target = e.targets.read(ctx, s, in.Self)
 	}
 	return in
 }
@@ -59,6 +63,7 @@ func self(s *v1alpha1.Subscription) gate.Subscription {
 		g.OnParentEnd = &policy
 		g.Target = Target(l.TargetRef)
 	}
+	g.TargetGate = gate.TargetGate(s.Annotations[v1alpha1.AnnotationTargetGate])
 	if at := s.Status.ActivatedAt; at != nil {
 		g.ActivatedAt = &at.Time
 	}

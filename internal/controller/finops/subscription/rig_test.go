@@ -88,7 +88,10 @@ type rig struct {
 	writes *apitest.Writes
 }
 
-func start(t *testing.T) *rig {
+func start(t *testing.T) *rig { t.Helper(); return startWith(t, subscription.Settings{}) }
+
+// startWith is start with some of the choices made.
+func startWith(t *testing.T, settings subscription.Settings) *rig {
 	t.Helper()
 	mgr, writes := apitest.Manager(t)
 	count := &counter{}
@@ -104,10 +107,10 @@ func start(t *testing.T) *rig {
 	o := frame.Options{
 		Logger: logging.NewNopLogger(), Clock: r.clock, Poll: 200 * time.Millisecond, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
 	}
-	if err := offering.Setup(mgr, o, m); err != nil {
+	if err := offering.Setup(mgr, o, m, offering.Settings{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := subscription.Setup(mgr, o, m); err != nil {
+	if err := subscription.Setup(mgr, o, m, settings); err != nil {
 		t.Fatal(err)
 	}
 	r.Client = apitest.Client(t)

@@ -34,11 +34,15 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 // Setup adds the controller of Subscriptions to the manager, and the indexes of
 // Subscriptions. A nil mirror is none.
-func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
+func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) error {
 	if err := index.AddSubscriptions(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced()}
+	watches, err := newTargetWatches(mgr)
+	if err != nil {
+		return err
+	}
+	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced(), targets: watches}
 	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren}
 	states.read(mgr.GetClient())
 
@@ -51,27 +55,31 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror) error {
 		Watches(&v1alpha1.CostJob{}, handler.EnqueueRequestsFromMapFunc(f.deleted), builder.WithPredicates(collectorChanged())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(f.within), builder.OnlyMetadata,
 			builder.WithPredicates(predicate.And(notCreated(), predicate.LabelChangedPredicate{}))).
-		Complete(newReconciler(mgr, o, m, f))
+		WatchesRawSource(watches).
+		WatchesRawSource(m.Returned(f.everybody)).
+		Complete(newReconciler(mgr, o, m, f, s))
 }
 
-func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout) reconcile.Reconciler {
+func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout, s Settings) reconcile.Reconciler {
 	statuses := frame.NewStatuses(mgr.GetClient())
 	kind := frame.Kind{
-		Name:          Name,
-		GVK:           v1alpha1.SubscriptionGroupVersionKind,
-		Finalizer:     v1alpha1.SubscriptionFinalizer,
-		HoldFinalizer: true, // The charge collector releases.
-		Poll:          poll,
+		Name:      Name,
+		GVK:       v1alpha1.SubscriptionGroupVersionKind,
+		Finalizer: v1alpha1.SubscriptionFinalizer,
+		// The charge collector releases, but for whom it never charged.
+		Release: func(ctx context.Context, o resource.Object) (bool, error) { return release(ctx, s, m, o) },
+		Poll:    f.targets.poll,
 	}
 
 	return frame.NewReconciler[*v1alpha1.Subscription](mgr, o, kind, statuses, &connector{
 		cached:   view{Reader: mgr.GetClient()},
 		live:     view{Reader: mgr.GetAPIReader(), live: true},
-		targets:  targets{live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper()},
+		targets:  targets{live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), watches: f.targets},
 		removed:  f.removed,
 		replaced: f.replaced,
 		evidence: f.evidence,
 		terms:    &recordedTerms{load: m.RecordedOffering, known: map[string]gate.Recorded{}},
+		rules:    s.rules(),
 		statuses: statuses,
 		mirror:   m,
 		clock:    o.Clock,
@@ -80,10 +88,20 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout
 	})
 }
 
-// poll looks at targets more often than at what is watched.
-func poll(mg resource.Managed, common time.Duration) time.Duration {
+// release lets a Subscription go that was never activated, if that is asked for
+// (OPEN-SUB-11).
+func release(ctx context.Context, s Settings, m *mirror.Mirror, o resource.Object) (bool, error) {
+	sub, ok := o.(*v1alpha1.Subscription)
+	if !ok || !s.ReleaseNeverActivated || sub.Status.ActivatedAt != nil {
+		return false, nil
+	}
+	return true, m.CloseSubscription(ctx, string(sub.UID))
+}
+
+// poll looks at a target more often if nothing would be heard of its end.
+func (w *targetWatches) poll(mg resource.Managed, common time.Duration) time.Duration {
 	s, ok := mg.(*v1alpha1.Subscription)
-	if !ok || s.Spec.Lifecycle == nil || s.Spec.Lifecycle.TargetRef == nil || s.Status.DeactivatedAt != nil {
+	if !ok || s.Spec.Lifecycle == nil || s.Spec.Lifecycle.TargetRef == nil || s.Status.DeactivatedAt != nil || w.hears(mg) {
 		return common
 	}
 	if s.Status.ActivatedAt == nil {

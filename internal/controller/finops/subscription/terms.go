@@ -3,6 +3,7 @@ package subscription
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -30,9 +31,24 @@ func readOffering(ctx context.Context, from client.Reader, r v1alpha1.ObjectRefe
 		UID:       string(o.UID),
 		CreatedAt: o.CreationTimestamp.Time,
 		Ready:     o.Status.Ready == "True",
+		SoldTo:    soldTo(o),
 		SpecHash:  string(text),
 		Terms:     terms(o.Spec),
 	})
+}
+
+// soldTo are the namespaces that an Offering is sold to, nil if to all
+// (BETTER-SEC-3). An annotation that names nobody sells to nobody.
+func soldTo(o *v1alpha1.Offering) []string {
+	list, ok := o.Annotations[v1alpha1.AnnotationAllowedNamespaces]
+	if !ok {
+		return nil
+	}
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
 }
 
 // terms are what an Offering says about the life of its Subscriptions.
@@ -46,6 +62,7 @@ func terms(spec v1alpha1.OfferingSpec) gate.Terms {
 	if spec.Lifecycle != nil {
 		policy := gate.Policy(spec.Lifecycle.OnParentDeactivate)
 		t.OnParentEnd = &policy
+		t.ForbidsOverride = spec.Lifecycle.AllowOverride != nil && !*spec.Lifecycle.AllowOverride
 	}
 	return t
 }

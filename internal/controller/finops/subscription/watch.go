@@ -27,6 +27,7 @@ type fanout struct {
 	removed  *removed
 	evidence *evidence
 	replaced *replaced
+	targets  *targetWatches
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -55,9 +56,15 @@ func (f fanout) relatives() handler.EventHandler {
 			case before.Status.Ready != after.Status.Ready || hasEnded(before) != hasEnded(after):
 				f.enqueue(ctx, q, after, f.children(ctx, after))
 			}
+			if was.Root != is.Root && !is.Active {
+				// Who was activated in its family before this was known did not
+				// find it there, so it looks once more.
+				q.Add(request(is.Key))
+			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			if s, ok := e.Object.(*v1alpha1.Subscription); ok {
+				f.targets.release(ctx, s.UID)
 				f.removed.note(ctx, member(s))
 				f.replaced.set(member(s), false)
 				f.evidence.note(s, true)
@@ -188,8 +195,12 @@ func (f fanout) deleted(ctx context.Context, _ client.Object) []reconcile.Reques
 	return waiting
 }
 
-func (f fanout) list(ctx context.Context, which client.ListOption) []family.Member {
-	members, err := list(ctx, f.cache, which)
+// everybody maps the return of the database to all Subscriptions: what they
+// could not record is recorded now.
+func (f fanout) everybody(ctx context.Context) []reconcile.Request { return requests(f.list(ctx)) }
+
+func (f fanout) list(ctx context.Context, which ...client.ListOption) []family.Member {
+	members, err := list(ctx, f.cache, which...)
 	if err != nil { // The cache does not fail once it is filled.
 		return nil
 	}
@@ -230,7 +241,8 @@ func offeringChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*v1alpha1.Offering)
 			after, same := e.ObjectNew.(*v1alpha1.Offering)
-			return ok && same && (before.Status.Ready != after.Status.Ready || before.UID != after.UID)
+			return ok && same && (before.Status.Ready != after.Status.Ready || before.UID != after.UID ||
+				before.Annotations[v1alpha1.AnnotationAllowedNamespaces] != after.Annotations[v1alpha1.AnnotationAllowedNamespaces])
 		},
 	}
 }

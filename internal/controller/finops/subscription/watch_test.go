@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/family"
@@ -89,7 +92,7 @@ func TestConcernedAgainstEverybody(t *testing.T) {
 			after.Status.DeactivatedAt = &noon
 		}
 
-		f := fanout{cache: familyStore(t, offerings, subs), replaced: newReplaced()}
+		f := fanout{cache: familyStore(t, offerings, subs), replaced: newReplaced(), targets: &targetWatches{}}
 		concerned := map[ref.Key]bool{}
 		for _, m := range f.concerned(t.Context(), after) {
 			concerned[m.Key] = true
@@ -170,6 +173,26 @@ func familyStore(t *testing.T, offerings []*v1alpha1.Offering, subs []*v1alpha1.
 		all = append(all, s.DeepCopy())
 	}
 	return store(t, interceptor.Funcs{}, all...)
+}
+
+// TestStampedLooksAgain checks that a Subscription looks once more when the cache
+// has its root: members that were activated before did not find it in their
+// family, so nobody told it of them.
+func TestStampedLooksAgain(t *testing.T) {
+	waiting := sub("self", "root", "disk")
+	waiting.Status.CompatibilityRoot = ""
+	stamped := waiting.DeepCopy()
+	stamped.Status.CompatibilityRoot = "uid-root"
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+
+	f := fanout{cache: familyStore(t, nil, []*v1alpha1.Subscription{stamped}), replaced: newReplaced(), targets: &targetWatches{}}
+	f.relatives().Update(t.Context(), event.UpdateEvent{ObjectOld: waiting, ObjectNew: stamped}, q)
+	first := q.Len()
+	f.relatives().Update(t.Context(), event.UpdateEvent{ObjectOld: stamped, ObjectNew: stamped}, q)
+	if diff := cmp.Diff([]int{1, 1}, []int{first, q.Len()}); diff != "" {
+		t.Errorf("who looks at the stamp, and without one: -want +got:\n%s", diff)
+	}
 }
 
 // TestEvidence counts the lists that a family costs. A list serves whoever is

@@ -1,0 +1,38 @@
+package subscription
+
+import (
+	"github.com/provider-finops/provider-finops/internal/finops/gate"
+)
+
+// Settings choose, each under the name of a flag, what differs from the
+// documented behaviour. The zero Settings are that.
+type Settings struct {
+	// EnforceAllowOverride makes the policy of an Offering that forbids to
+	// override it stand (BETTER-SUB-1).
+	EnforceAllowOverride bool
+
+	// DetectParentCycles gives a Subscription whose parents run into a loop
+	// another reason (BETTER-SUB-3).
+	DetectParentCycles bool
+
+	// ReleaseNeverActivated lets a deleted Subscription that was never activated
+	// go at once, without a charge run (OPEN-SUB-11).
+	ReleaseNeverActivated bool
+
+	// TargetKinds are those that may be named as targets, as apiVersion/Kind; none
+	// means all (BETTER-SUB-8).
+	TargetKinds []string
+
+	// TargetSameNamespaceOnly forbids targets in other namespaces, and those
+	// without one (BETTER-SUB-8).
+	TargetSameNamespaceOnly bool
+}
+
+func (s Settings) rules() gate.Rules {
+	return gate.Rules{
+		EnforceAllowOverride:    s.EnforceAllowOverride,
+		DetectParentCycles:      s.DetectParentCycles,
+		TargetKinds:             s.TargetKinds,
+		TargetSameNamespaceOnly: s.TargetSameNamespaceOnly,
+	}
+}
