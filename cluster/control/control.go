@@ -1,17 +1,14 @@
-// Package control lets the steps of a story reach the harness that runs it: to
-// move business time, to run a CostJob for an hour, and to run the controller with
-// other flags and variables. The server listens on
-// loopback and lives as long as the story.
+// Package control lets the steps of a story, or whoever looks around in a demo
+// that was kept, reach the harness that runs it: to move business time, to run
+// CostJobs for an hour, and to run the controller with other flags and variables.
+// The server listens on loopback and lives as long as what it controls.
 package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -19,116 +16,135 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/product"
 )
 
-// Variable names the server's URL to the steps.
+// Variable names the server's URL to the commands.
 const Variable = "FINOPS_TEST_CONTROL"
 
-// timeout of one request: a run or a restart, on a busy machine.
-const timeout = 5 * time.Minute
-
-// A Product is what the steps of a story act upon.
+// A Product is what the commands act upon.
 type Product interface {
+	Now() time.Time
 	MoveTo(ctx context.Context, at time.Time) error
 	Configure(ctx context.Context, settings []string) error
 	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (product.Usage, error)
+	NextHour(ctx context.Context) (time.Time, []string, error)
 }
 
-// A Server obeys the steps of one story.
+// A Server obeys the commands. It does one thing at a time: a clock that moves
+// under a running collector would be nobody's time.
 type Server struct {
 	URL string
 
-	server *http.Server
+	product Product
+	server  *http.Server
+
+	one     sync.Mutex
+	stopped bool
 }
 
 // Serve starts a server for the product.
 func Serve(p Product) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen for the story's steps: %w", err)
+		return nil, fmt.Errorf("cannot listen for commands: %w", err)
 	}
-	s := &Server{
-		URL:    "http://" + listener.Addr().String(),
-		server: &http.Server{Handler: newHandler(p), ReadHeaderTimeout: 10 * time.Second},
-	}
-	go func() { _ = s.server.Serve(listener) }() // It ends when it is stopped; a step would notice before.
+	s := &Server{URL: "http://" + listener.Addr().String(), product: p}
+	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.server.Serve(listener) }() // It ends when it is stopped; a command would notice before.
 	return s, nil
 }
 
-// Stop ends the server.
-func (s *Server) Stop() { _ = s.server.Close() } // There is nothing left to answer.
+// Stop ends the server. What a command was doing is cancelled and over when
+// Stop returns.
+func (s *Server) Stop() {
+	_ = s.server.Close() // There is nothing left to answer.
+	s.one.Lock()
+	defer s.one.Unlock()
+	s.stopped = true
+}
 
-// newHandler does one thing at a time: a clock that moves under a running
-// collector would be nobody's time.
-func newHandler(p Product) http.Handler {
-	var one sync.Mutex
-	handle := func(do func(*http.Request) error) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			one.Lock()
-			defer one.Unlock()
-			if err := do(r); err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-			}
-		}
-	}
+// An action does what a command asks for and returns what is to be told.
+type action func(ctx context.Context, r *http.Request) (string, error)
+
+func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /time", handle(func(r *http.Request) error {
-		at, err := time.Parse(time.RFC3339, r.FormValue("at"))
-		if err != nil {
-			return fmt.Errorf("cannot move time: %w", err)
-		}
-		return p.MoveTo(r.Context(), at)
-	}))
-	mux.Handle("POST /controller", handle(func(r *http.Request) error {
-		if err := r.ParseForm(); err != nil {
-			return fmt.Errorf("cannot configure the controller: %w", err)
-		}
-		return p.Configure(r.Context(), r.Form["setting"])
-	}))
-	mux.Handle("POST /costjob", handle(func(r *http.Request) error {
-		hour, err := time.Parse(time.RFC3339, r.FormValue("hour"))
-		if err != nil {
-			return fmt.Errorf("cannot run a CostJob: %w", err)
-		}
-		_, err = p.RunCostJob(r.Context(), r.FormValue("namespace"), r.FormValue("name"), hour)
-		return err
-	}))
+	for pattern, do := range map[string]action{
+		"POST /time":       s.moveTime,
+		"POST /controller": s.configure,
+		"POST /costjob":    s.runCostJob,
+		"POST /next-hour":  s.nextHour,
+	} {
+		mux.Handle(pattern, s.handle(do))
+	}
 	return mux
 }
 
-// MoveTime asks the server to set business time; the controller is restarted.
-func MoveTime(ctx context.Context, server string, at time.Time) error {
-	return ask(ctx, server, "/time", url.Values{"at": {at.Format(time.RFC3339)}})
-}
-
-// Configure asks the server to restart the controller with these flags and
-// variables beside those that it always has.
-func Configure(ctx context.Context, server string, settings []string) error {
-	return ask(ctx, server, "/controller", url.Values{"setting": settings})
-}
-
-// RunCostJob asks the server to run a CostJob as if it were due at the hour.
-func RunCostJob(ctx context.Context, server, namespace, name string, hour time.Time) error {
-	return ask(ctx, server, "/costjob", url.Values{"namespace": {namespace}, "name": {name}, "hour": {hour.Format(time.RFC3339)}})
-}
-
-func ask(ctx context.Context, server, path string, form url.Values) error {
-	if server == "" {
-		return fmt.Errorf("cannot reach the story's harness: %s is not set; only steps of a story that \"harness e2e\" runs can call it", Variable)
+func (s *Server) handle(do action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.one.Lock()
+		defer s.one.Unlock()
+		if s.stopped {
+			return // Nobody waits for the answer.
+		}
+		if err := r.ParseForm(); err != nil { // To its end, so that the context ends with the connection.
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		text, err := do(r.Context(), r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = fmt.Fprint(w, text) // Whoever has gone does not read it.
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form.Encode()))
+}
+
+func (s *Server) moveTime(ctx context.Context, r *http.Request) (string, error) {
+	to, err := ParseMove(r.FormValue("to"))
 	if err != nil {
-		return fmt.Errorf("cannot ask the story's harness: %w", err)
+		return "", err
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := http.DefaultClient.Do(request)
+	if err := s.product.MoveTo(ctx, to(s.product.Now())); err != nil {
+		return "", err
+	}
+	return s.product.Now().Format(time.RFC3339), nil
+}
+
+func (s *Server) configure(ctx context.Context, r *http.Request) (string, error) {
+	return "", s.product.Configure(ctx, r.Form["setting"])
+}
+
+func (s *Server) runCostJob(ctx context.Context, r *http.Request) (string, error) {
+	hour := s.product.Now().Truncate(time.Hour)
+	if text := r.FormValue("hour"); text != "" {
+		var err error
+		if hour, err = time.Parse(time.RFC3339, text); err != nil {
+			return "", fmt.Errorf("cannot run a CostJob: %w", err)
+		}
+	}
+	_, err := s.product.RunCostJob(ctx, r.FormValue("namespace"), r.FormValue("name"), hour)
+	return "", err
+}
+
+func (s *Server) nextHour(ctx context.Context, _ *http.Request) (string, error) {
+	hour, ran, err := s.product.NextHour(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot ask the story's harness: %w", err)
+		return "", err
 	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if response.StatusCode != http.StatusOK {
-		return errors.New(strings.TrimSpace(string(text)))
+	who := "there is no CostJob to run"
+	if len(ran) > 0 {
+		who = strings.Join(ran, ", ") + ": done"
 	}
-	return err
+	return hour.Format(time.RFC3339) + "  " + who, nil
+}
+
+// ParseMove reads where time is to be moved: to an instant, or by a duration
+// with a plus before it.
+func ParseMove(text string) (func(now time.Time) time.Time, error) {
+	if by, err := time.ParseDuration(text); err == nil && strings.HasPrefix(text, "+") {
+		return func(now time.Time) time.Time { return now.Add(by) }, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot move time to %q: want an instant such as 2031-03-03T09:00:00Z or a duration such as +90m", text)
+	}
+	return func(time.Time) time.Time { return at }, nil
 }

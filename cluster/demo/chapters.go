@@ -57,7 +57,7 @@ func (d *demo) passHours(ctx context.Context) error {
 }
 
 func (d *demo) collectAndCharge(ctx context.Context, hour time.Time) error {
-	if err := d.Product.MoveTo(ctx, hour.Add(soon)); err != nil {
+	if err := d.Product.StartHour(ctx, hour); err != nil {
 		return err
 	}
 	return d.runCollectors(ctx, hour)

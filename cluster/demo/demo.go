@@ -37,8 +37,6 @@ const (
 	runs       = 4
 	deletion   = runs*time.Hour + 30*time.Minute
 	release    = (runs + 1) * time.Hour
-	// soon is how long after the full hour a run starts.
-	soon = 5 * time.Second
 )
 
 // Options of the demo.
@@ -70,15 +68,20 @@ func Run(ctx context.Context, o Options) error {
 	d := &demo{stage: newStage(o.Out), root: o.Root, dir: dir, first: firstHour(time.Now())}
 	defer d.close()
 	err = d.tell(ctx)
-	if err == nil && o.Keep {
+	told := err == nil
+	if told && o.Keep {
 		err = d.stay(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w\nthe logs of everything that ran are in %s", err, dir)
 	}
+	d.close()
 	_ = os.RemoveAll(dir) // It lies in the folder that "make clean" removes.
-	if err != nil {
+	switch {
+	case !told:
 		return context.Cause(ctx) // Whatever failed, failed of that.
+	case o.Keep:
+		_, _ = fmt.Fprintln(o.Out, "\nStopped; everything is removed.")
 	}
 	return nil
 }
@@ -130,26 +133,8 @@ func (d *demo) startCluster(ctx context.Context) (err error) {
 func (d *demo) close() {
 	if d.Installation != nil {
 		d.Stop()
+		d.Installation = nil
 	}
-}
-
-// stay says how to look around, and waits.
-func (d *demo) stay(ctx context.Context) error {
-	_, _ = fmt.Fprintf(d.out, `
-Everything keeps running. In another terminal:
-
-  export KUBECONFIG=%s KUBECACHEDIR=%s
-  export PATH=%s:$PATH
-  export DSN='%s'
-  kubectl get finops -A
-  psql "$DSN" -c 'SELECT window_start, charge_source, amount_micros FROM subscription_charges ORDER BY 1'
-  curl '%s/allocation?window=%s,%s&step=1h&aggregate=namespace,pod,container'
-
-The controller's log is %s; its business time is %s now.
-To stop and remove everything: Ctrl-C here, or kill %d
-`, d.Testbed.Kubeconfig, d.Product.Kubectl.Cache, d.Testbed.Tools.Dir, d.Psql.DSN, d.Testbed.OpenCost, d.first.Format(time.RFC3339), d.first.Add(time.Hour).Format(time.RFC3339),
-		filepath.Join(d.dir, "controller.log"), d.Product.Now().Format(time.RFC3339), os.Getpid())
-	return d.Wait(ctx)
 }
 
 // indented makes other people's progress part of the chapter.

@@ -13,15 +13,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/control"
 	"github.com/provider-finops/provider-finops/cluster/installation"
+	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
@@ -107,8 +106,15 @@ func (r *run) all(ctx context.Context, stories []story) error {
 	}
 	running.Wait()
 	bad := slices.DeleteFunc(failed, func(err error) bool { return err == nil })
-	_, _ = fmt.Fprintf(r.Out, "%d stories, %d failed; reports are in %s\n", len(stories), len(bad), reports(r.Root))
+	_, _ = fmt.Fprintf(r.Out, "%s, %d failed; reports are in %s\n", count(len(stories)), len(bad), reports(r.Root))
 	return errors.Join(bad...)
+}
+
+func count(stories int) string {
+	if stories == 1 {
+		return "1 story"
+	}
+	return fmt.Sprintf("%d stories", stories)
 }
 
 func outcome(err error) string {
@@ -166,15 +172,13 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 // kuttl runs in the story's own folder, because kuttl writes a kubeconfig
 // with an administrator's key to where it runs.
 func (r *run) kuttl(ctx context.Context, s story, dir string, out io.Writer, tools toolbox.Toolbox, env []string) error {
-	cmd := exec.CommandContext(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(r.Root, suites, s.suite),
+	cmd := process.Command(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(r.Root, suites, s.suite),
 		"--config="+filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
 		"--skip-delete", // The cluster goes anyway.
 		"--artifacts-dir="+reports(r.Root), "--report=xml", "--report-name="+s.suite+"-"+s.name)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), env...), "PATH="+tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("kuttl: %w", err)
 	}

@@ -22,17 +22,30 @@ func findStories(root, selected string) ([]story, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the stories: %w", err)
 	}
-	var found []story
+	var all, found []story
 	for _, entry := range entries {
 		dir := filepath.Dir(entry)
 		s := story{suite: filepath.Base(filepath.Dir(dir)), name: filepath.Base(dir)}
-		if !slices.Contains(found, s) && (selected == "" || slices.Contains([]string{s.suite, s.name, s.String()}, selected)) {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b story) int { return strings.Compare(a.String(), b.String()) })
+	for _, s := range all {
+		if selected == "" || slices.Contains([]string{s.suite, s.name, s.String()}, selected) {
 			found = append(found, s)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("there is no story %q in %s", selected, suites)
+		return nil, fmt.Errorf("there is no suite and no story %q in %s; there are:%s", selected, suites, list(all))
 	}
-	slices.SortFunc(found, func(a, b story) int { return strings.Compare(a.String(), b.String()) })
 	return found, nil
+}
+
+func list(stories []story) string {
+	var text strings.Builder
+	for _, s := range stories {
+		text.WriteString("\n  " + s.String())
+	}
+	return text.String()
 }

@@ -45,7 +45,7 @@ type Installation struct {
 // Start brings everything up. It uses nothing that the user has named for
 // tests, because whatever it bills and deletes has to be its own.
 func Start(ctx context.Context, o Options) (*Installation, error) {
-	i := &Installation{Product: &product.Product{Logs: o.Dir}, dir: o.Dir}
+	i := &Installation{Product: product.New(o.Dir), dir: o.Dir}
 	if err := i.start(ctx, o); err != nil {
 		i.Stop()
 		return nil, err
@@ -103,8 +103,8 @@ func (i *Installation) Wait(ctx context.Context) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-i.Product.Failed():
-		return i.Product.Ended()
+	case err := <-i.Product.Failed():
+		return err
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -111,10 +110,10 @@ func (s *Server) start(ctx context.Context, o Options, account *syscall.Credenti
 }
 
 func (s *Server) initialise(ctx context.Context, account *syscall.Credential) error {
-	cmd := exec.CommandContext(ctx, s.Binaries.Path("initdb"), "--pgdata="+s.data(), "--username=postgres",
+	cmd := process.Command(ctx, s.Binaries.Path("initdb"), "--pgdata="+s.data(), "--username=postgres",
 		"--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
 	cmd.Dir = s.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr.Credential = account
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot initialise PostgreSQL with %s: %w\n%s", cmd.Path, err, out)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -128,11 +127,8 @@ func (p *Product) run(ctx context.Context, log string, args, env []string) (Usag
 		return Usage{}, fmt.Errorf("cannot open the log of a run: %w", err)
 	}
 	defer func() { _ = out.Close() }()
-	cmd := exec.CommandContext(ctx, p.Binary, args...)
+	cmd := process.Command(ctx, p.Binary, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, out
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = stopGrace
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
 		return Usage{}, fmt.Errorf("provider-finops %s failed: %w; its log %s ends with:\n%s", strings.Join(args, " "), err, log, process.Tail(log, 15))

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
 )
 
 // A Kubectl speaks to one cluster.
@@ -21,10 +21,9 @@ type Kubectl struct {
 
 // Run returns what kubectl prints. An error says what it said.
 func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, k.Path, args...)
+	cmd := process.Command(ctx, k.Path, args...)
 	cmd.Dir = k.Dir
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "KUBECACHEDIR="+k.Cache)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {

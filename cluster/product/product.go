@@ -14,12 +14,10 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
@@ -37,7 +35,8 @@ const (
 	image              = "provider-finops:test" // No node runs it; a CronJob only has to name one.
 )
 
-// A Product is provider-finops, built, and where it finds its cluster.
+// A Product is provider-finops, built, and where it finds its cluster. New
+// makes one.
 type Product struct {
 	Binary   string
 	DSN      string // Of the product's own database.
@@ -50,7 +49,12 @@ type Product struct {
 	variables  []string     // As "NAME=value"; they go before those that it always has.
 	offset     atomic.Int64 // Nanoseconds of business time ahead of the machine's.
 	controller *process.Process
+	stopping   chan struct{} // Closed before the controller is stopped.
+	failed     chan error
 }
+
+// New returns a Product that writes its logs into the folder.
+func New(logs string) *Product { return &Product{Logs: logs, failed: make(chan error, 1)} }
 
 // Build compiles the binary and returns its name in the folder. What is up to
 // date is not linked again; but the folder's stays as it is if somebody builds
@@ -58,10 +62,9 @@ type Product struct {
 func Build(ctx context.Context, root, dir string, progress io.Writer) (string, error) {
 	began := time.Now()
 	shared := filepath.Join(root, "_output", "test", "provider-finops")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", shared, "./cmd/provider")
+	cmd := process.Command(ctx, "go", "build", "-buildvcs=false", "-o", shared, "./cmd/provider")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+root)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build provider-finops: %w\n%s", err, out)
 	}
@@ -94,6 +97,7 @@ func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 	if err != nil {
 		return err
 	}
+	p.stopping = make(chan struct{})
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	err = process.WaitFor(ctx, "the controller to be ready", func(ctx context.Context) error {
@@ -102,6 +106,7 @@ func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%w; its log is %s", err, p.controller.Log())
 	}
+	go p.watch(p.controller, p.stopping) // Before it was ready, its end is the caller's to hear of.
 	return nil
 }
 
@@ -122,20 +127,26 @@ func (p *Product) Configure(ctx context.Context, settings []string) error {
 	return p.MoveTo(ctx, p.Now())
 }
 
-// Failed is closed when the controller has ended.
-func (p *Product) Failed() <-chan struct{} {
-	if p.controller == nil {
-		return nil
-	}
-	return p.controller.Done()
-}
+// Failed tells of a controller that was ready and has ended though nobody had
+// stopped it.
+func (p *Product) Failed() <-chan error { return p.failed }
 
-// Ended explains an end that nobody asked for.
-func (p *Product) Ended() error { return p.controller.Ended() }
+func (p *Product) watch(controller *process.Process, stopping <-chan struct{}) {
+	<-controller.Done()
+	select {
+	case <-stopping:
+	default:
+		select {
+		case p.failed <- controller.Ended():
+		default: // Somebody has yet to hear of an earlier one.
+		}
+	}
+}
 
 // Stop stops the controller, if it runs.
 func (p *Product) Stop() {
 	if p.controller != nil {
+		close(p.stopping)
 		p.controller.Stop(stopGrace)
 		p.controller = nil
 	}

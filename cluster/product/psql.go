@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os/exec"
 	"strings"
-	"syscall"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
 )
 
 // A Psql speaks to one database.
@@ -19,9 +19,8 @@ type Psql struct {
 // Run returns what psql prints for one statement.
 func (p Psql) Run(ctx context.Context, sql string, options ...string) (string, error) {
 	args := append([]string{p.DSN, "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--command=" + sql}, options...)
-	cmd := exec.CommandContext(ctx, p.Path, args...)
+	cmd := process.Command(ctx, p.Path, args...)
 	cmd.Env = append(cleanEnvironment(), "PGTZ=UTC", "PAGER=cat")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("cannot query the database: %w\n%s", err, out)

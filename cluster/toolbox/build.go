@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
 )
 
 // modulePath is the tool module's folder, from the project's root.
@@ -180,11 +181,9 @@ func goVersion(ctx context.Context, module string) (string, error) {
 // goCommand runs go in the tool module, whatever workspace or flags are set
 // around it, and takes it down with the harness.
 func goCommand(ctx context.Context, module string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := process.Command(ctx, "go", args...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "PWD="+module)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	return cmd
 }
 

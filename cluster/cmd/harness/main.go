@@ -29,7 +29,7 @@ type command struct {
 
 // commands is filled in main, because help lists it.
 func commands() []command {
-	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, benchCommand, timeCommand, costJobCommand, controllerCommand}
+	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, controllerCommand}
 }
 
 // interrupted is the exit code of what a shell ends with Ctrl-C.
@@ -77,14 +77,15 @@ func run(ctx context.Context, args []string) error {
 
 func (c command) run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.Usage = func() {} // Help that was asked for goes to stdout, and to stderr otherwise.
+	flags.SetOutput(io.Discard) // It would say what is wrong twice.
+	flags.Usage = func() {}
 	do := c.define(flags)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		c.usage(os.Stdout, flags)
 		return nil
 	case err != nil:
-		c.usage(os.Stderr, flags) // The flag package has said what is wrong.
+		fmt.Fprintf(os.Stderr, "harness %s: %v; --help says more\n", c.name, err)
 		return exitError(2)
 	}
 	if flags.NArg() > 0 && c.args == "" {

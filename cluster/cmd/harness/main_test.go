@@ -71,7 +71,7 @@ func TestCommandLine(t *testing.T) {
 		"Help":           {reason: "So it does when asked.", args: []string{"--help"}, stdout: "commands:"},
 		"CommandHelp":    {reason: "Each command explains itself.", args: []string{replayCommand.name, "--help"}, stdout: "-clock-offset"},
 		"UnknownCommand": {reason: "A typo says where to look.", args: []string{"dwon"}, code: 1, stderr: `there is no command "dwon"; harness --help lists them`},
-		"UnknownFlag":    {reason: "So does an unknown flag.", args: []string{"postgres", "--fsink"}, code: 2, stderr: "usage: harness postgres"},
+		"UnknownFlag":    {reason: "So does an unknown flag.", args: []string{"postgres", "--fsink"}, code: 2, stderr: "harness postgres: flag provided but not defined: -fsink; --help says more\n"},
 		"Surplus":        {reason: "What would be ignored is refused.", args: []string{"assets", "here"}, code: 1, stderr: "assets takes no arguments"},
 		"BadInstant":     {reason: "An instant has one form.", args: []string{replayCommand.name, "--anchor=today"}, code: 2, stderr: "want an instant such as"},
 		"WithNothing":    {reason: "Something has to run.", args: []string{withCommand.name}, code: 1, stderr: "no program is named"},
@@ -79,7 +79,10 @@ func TestCommandLine(t *testing.T) {
 		"Signal":         {reason: "An end by signal is told as a shell tells it.", args: []string{withCommand.name, "--", "sh", "-c", "kill -9 $$"}, code: 137, stderr: "killed"},
 		"NoProgram":      {reason: "A program that is not there is named.", args: []string{withCommand.name, "--", "no-such-program"}, code: 1, stderr: `cannot run "no-such-program"`},
 		"OutsideStory":   {reason: "Steps of a story need a story.", args: []string{"time", "2031-03-03T09:00:00Z"}, code: 1, stderr: "FINOPS_TEST_CONTROL is not set"},
-		"BadHour":        {reason: "A run needs a name and an hour.", args: []string{"costjob", "charges-hourly"}, code: 1, stderr: "costjob needs a name and an hour"},
+		"NextHour":       {reason: "So does an hour that is to pass.", args: []string{"next-hour"}, code: 1, stderr: "make demo KEEP=1"},
+		"BadMove":        {reason: "Time moves to an instant or by a duration.", args: []string{"time", "soon"}, code: 1, stderr: "want an instant such as 2031-03-03T09:00:00Z or a duration such as +90m"},
+		"UnknownStory":   {reason: "Who names none of the stories is told which there are.", args: []string{"e2e", "--suite", "bogus"}, code: 1, stderr: "\n  finops/first-bill\n"},
+		"BadHour":        {reason: "A run needs a name and an hour.", args: []string{"costjob", "charges-hourly"}, code: 1, stderr: "costjob needs a name"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
