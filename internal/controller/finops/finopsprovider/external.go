@@ -126,9 +126,9 @@ func (e *external) Create(context.Context, *v1alpha1.FinOpsProvider) (managed.Ex
 // restart is due is stored with the patch and removed only after the restart, so
 // whatever fails in between is made up for by the next reconcile.
 func (e *external) Update(ctx context.Context, p *v1alpha1.FinOpsProvider) (managed.ExternalUpdate, error) {
-	wait, err := e.carryOut(ctx)
+	wait, err := e.carryOut(ctx, p)
 	switch {
-	case kerrors.IsConflict(err):
+	case kerrors.IsConflict(err), errors.Is(err, errOvertaken):
 		e.again.In(p, retryInterval) // Somebody else has written the resource. What we want of it is decided anew.
 		return managed.ExternalUpdate{}, nil
 	case err != nil:
@@ -147,9 +147,32 @@ func (e *external) Update(ctx context.Context, p *v1alpha1.FinOpsProvider) (mana
 // retryInterval is when to look again at what has changed under a decision.
 const retryInterval = 50 * time.Millisecond
 
+// errOvertaken says that the spec is another one by now.
+var errOvertaken = errors.New("the FinOpsProvider has changed in the meantime")
+
+// confirm asks the server whether the spec still is what OpenCost is to be
+// configured by. A controller that has been suspended may see an older one. The
+// resource has been read before, so if a newer spec's patch comes between, the one
+// of this spec fails on its version.
+func (e *external) confirm(ctx context.Context, p *v1alpha1.FinOpsProvider) error {
+	now := &v1alpha1.FinOpsProvider{}
+	err := e.live.Get(ctx, client.ObjectKeyFromObject(p), now)
+	switch {
+	case kerrors.IsNotFound(err), err == nil && (now.UID != p.UID || now.Generation != p.Generation):
+		return errOvertaken
+	case err != nil:
+		return errors.Wrapf(err, "cannot read FinOpsProvider %q", p.Name)
+	}
+
+	return nil
+}
+
 // carryOut does what is missing, or returns after how long OpenCost may be
 // restarted again.
-func (e *external) carryOut(ctx context.Context) (wait time.Duration, err error) {
+func (e *external) carryOut(ctx context.Context, p *v1alpha1.FinOpsProvider) (wait time.Duration, err error) {
+	if err := e.confirm(ctx, p); err != nil {
+		return 0, err
+	}
 	u := e.next.wanted
 	if e.next.write {
 		meta.AddAnnotations(u, map[string]string{opencost.AnnotationRestartPending: "true"})

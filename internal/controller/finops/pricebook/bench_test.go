@@ -167,6 +167,14 @@ func (b *bench) edit(t *testing.T, book *v1alpha1.PriceBook, change func(*v1alph
 	})
 }
 
+// remove deletes a book.
+func (b *bench) remove(t *testing.T, book *v1alpha1.PriceBook) {
+	t.Helper()
+	if err := b.c.Delete(t.Context(), book); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func annotate(value string) func(*v1alpha1.PriceBook) {
 	return func(b *v1alpha1.PriceBook) {
 		if value == "" {

@@ -102,6 +102,9 @@ const retryInterval = 50 * time.Millisecond
 // Update moves the slot, and then tells OpenCost.
 func (e *external) Update(ctx context.Context, b *v1alpha1.PriceBook) (managed.ExternalUpdate, error) {
 	err := e.move(ctx, b)
+	if err == nil && e.next.won(b) && !e.next.push.settled() {
+		err = e.confirm(ctx, b)
+	}
 	if stale(err) {
 		// The election was held on an older state of the books. Look again, and
 		// do not trouble the user with it.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,6 +124,74 @@ func lateWrite(t *testing.T, at int) (reached bool) {
 }
 
 const restartedAtKey = "finops.stakater.com/restartedAt"
+
+// TestStaleCache lets a controller work on the cluster of a while ago, as one does
+// that was suspended and whose watch has not caught up. In it another book is the
+// active one, or its rates are others. None of that reaches the cluster of now.
+func TestStaleCache(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(t *testing.T, b *bench, x, z *v1alpha1.PriceBook)
+	}{
+		"SlotMoved": {
+			reason: "The document of a book that has lost the slot must not come back.",
+			change: func(t *testing.T, b *bench, _, z *v1alpha1.PriceBook) { b.edit(t, z, annotate("true")) },
+		},
+		"RateEdited": {
+			reason: "Neither must an older rate of the same book.",
+			change: func(t *testing.T, b *bench, x, _ *v1alpha1.PriceBook) {
+				b.edit(t, x, func(p *v1alpha1.PriceBook) { p.Spec.Rates.CPUHour = "7" })
+			},
+		},
+		"Deleted": {
+			reason: "Nor one that is gone.",
+			change: func(t *testing.T, b *bench, x, _ *v1alpha1.PriceBook) { b.remove(t, x) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.deployment(t)
+			successor := b.byHand(t)
+			x := b.book(t, b.a, "x", nil)
+			apitest.Settle(t, successor, x, b.writes, b.stands(x, winner))
+			z := b.book(t, b.b, "z", nil)
+			apitest.Settle(t, successor, z, b.writes, b.stands(z, b.lost(z, x, neverAnnotated)))
+			then := &v1alpha1.PriceBookList{}
+			if err := b.c.List(t.Context(), then); err != nil {
+				t.Fatal(err)
+			}
+
+			b.pass(time.Minute)
+			tc.change(t, b, x, z)
+			o, err := electFrom(t.Context(), b.c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			apitest.Settle(t, successor, o.winner, b.writes, b.stands(o.winner, winner))
+			before, rollout := b.configMap(t), b.rollout(t)
+
+			b.pass(time.Minute)
+			mgr, writes := apitest.Manager(t)
+			apitest.Run(t, mgr)
+			predecessor := newReconciler(frozenManager{Manager: mgr, books: then.Items}, options(b.clock), b.settings(), func(context.Context, *v1alpha1.PriceBook) {})
+			for range 3 {
+				if _, err := predecessor.Reconcile(t.Context(), requestFor(x)); err != nil {
+					t.Errorf("\n%s\nwhat is overtaken is no error: %v", tc.reason, err)
+				}
+			}
+			if got := writes.Take(); len(got) > 0 {
+				t.Errorf("\n%s\nit wrote %v", tc.reason, got)
+			}
+			if after := b.configMap(t); after.ResourceVersion != before.ResourceVersion {
+				t.Errorf("\n%s\nthe document was written: %v", tc.reason, after.Data)
+			}
+			if diff := cmp.Diff(rollout, b.rollout(t)); diff != "" {
+				t.Errorf("\n%s\nOpenCost was restarted: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
 
 // looks counts what a reader sees that never stops looking.
 type looks struct {

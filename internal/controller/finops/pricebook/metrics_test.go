@@ -1,12 +1,15 @@
 package pricebook
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
@@ -30,4 +33,58 @@ finops_pricebook_active{currency="EUR",name="b",namespace="ns"} 1
 	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCounters counts a switch, a restart that succeeds and one that fails.
+func TestCounters(t *testing.T) {
+	b := newBench(t)
+	r := b.byHand(t)
+	before := counters(t)
+	book := b.book(t, b.a, "tariff-a", nil)
+	failed := winner
+	failed.Synced, failed.Priced, failed.ActiveMessage = "False", false, messageRestartDue
+	apitest.Eventually(t, "the failure", func(ctx context.Context) error {
+		if _, err := r.Reconcile(ctx, requestFor(book)); err != nil {
+			return err
+		}
+		return b.stands(book, failed)(ctx)
+	})
+	afterFailure := counters(t)
+	if afterFailure["failure"] == before["failure"] || afterFailure["success"] != before["success"] {
+		t.Errorf("want a restart that failed to be counted: %v, then %v", before, afterFailure)
+	}
+
+	b.deployment(t)
+	apitest.Settle(t, r, book, b.writes, b.stands(book, winner))
+	after := counters(t)
+	want := map[string]float64{"switches": 1, "success": 1, "failure": afterFailure["failure"] - before["failure"]}
+	got := map[string]float64{}
+	for name := range want {
+		got[name] = after[name] - before[name]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// counters reads what the endpoint of the metrics would tell.
+func counters(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			switch f.GetName() {
+			case "finops_pricebook_switches_total":
+				values["switches"] += m.GetCounter().GetValue()
+			case "finops_opencost_restarts_total":
+				values[m.GetLabel()[0].GetValue()] += m.GetCounter().GetValue()
+			}
+		}
+	}
+
+	return values
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +58,22 @@ func (e *external) compare(ctx context.Context, b *v1alpha1.PriceBook) (push, er
 	return p, nil
 }
 
+// confirm asks the server whether the book still is what OpenCost is to be told
+// of. A controller that has been suspended may see the cluster of a while ago, in
+// which this book was the active one. The document has been read before, so if
+// another book's comes between, the write of this one fails on its version.
+func (e *external) confirm(ctx context.Context, b *v1alpha1.PriceBook) error {
+	now := &v1alpha1.PriceBook{}
+	if err := e.live.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
+		return errors.Wrapf(err, "cannot read price book %q", key(b))
+	}
+	if now.UID != b.UID || now.Generation != b.Generation || !now.Status.Active {
+		return errOvertaken
+	}
+
+	return nil
+}
+
 // done is the push after all of it has happened.
 func (p push) done() push { return push{document: p.document, stored: p.stored} }
 
@@ -75,7 +93,9 @@ func (e *external) carryOut(ctx context.Context, b *v1alpha1.PriceBook, p push) 
 	}
 	switch wait, err := e.settings.OpenCost.Restart(ctx, e.client, e.live, e.clock.Now()); {
 	case err != nil:
-		e.record.Event(b, restartFailed(err))
+		if !told(b, err) {
+			e.record.Event(b, restartFailed(err))
+		}
 		return 0, err
 	case wait > 0:
 		return wait, nil
@@ -83,6 +103,14 @@ func (e *external) carryOut(ctx context.Context, b *v1alpha1.PriceBook, p push) 
 	e.record.Event(b, restarted(e.settings.OpenCost))
 
 	return 0, errors.Wrapf(e.note(ctx, cm), "cannot note the restart of OpenCost on ConfigMap %q", client.ObjectKeyFromObject(cm).String())
+}
+
+// told says whether the book carries the error already: it is tried again and
+// again, and one event is enough.
+func told(b *v1alpha1.PriceBook, err error) bool {
+	c := apimeta.FindStatusCondition(b.Status.Conditions, v1alpha1.TypeSynced)
+
+	return c != nil && c.Status == metav1.ConditionFalse && strings.HasSuffix(c.Message, err.Error())
 }
 
 // note removes the mark that a restart is due, if it is still about the document

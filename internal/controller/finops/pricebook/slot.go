@@ -10,8 +10,8 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 )
 
-// errOvertaken says that the election would come out differently by now.
-var errOvertaken = errors.New("the slot has been promised to another price book")
+// errOvertaken says that a decision would come out differently by now.
+var errOvertaken = errors.New("the price books have changed in the meantime")
 
 // stale says that a write, or the election before it, was about an older state
 // of the books.
