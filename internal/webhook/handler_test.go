@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/finops/offer"
 )
 
 // reads is a reader made of functions. Where there is none, nothing exists.
@@ -118,6 +119,7 @@ func TestHandle(t *testing.T) {
 		reason  string
 		cache   reads
 		live    reads
+		guard   offer.Guard
 		request admission.Request
 		want    refused
 	}{
@@ -191,6 +193,13 @@ func TestHandle(t *testing.T) {
 			request: request(admissionv1.Delete, plain),
 			want:    inUse,
 		},
+		"DeleteReadyGuard": {
+			reason:  "Who asks for it lets an Offering go when nobody that is ready is left (BETTER-OFF-4).",
+			cache:   bound,
+			live:    bound,
+			guard:   offer.GuardReady,
+			request: request(admissionv1.Delete, plain),
+		},
 		"DeleteOdd": {
 			reason:  "Whatever its spec holds, an Offering can be judged by its name.",
 			cache:   empty,
@@ -227,7 +236,7 @@ func TestHandle(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := &offerings{cache: tc.cache, live: tc.live}
+			o := &offerings{cache: tc.cache, live: tc.live, guard: tc.guard}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			got := refusal(o.handler().Handle(ctx, tc.request))
