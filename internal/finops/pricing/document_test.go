@@ -1,8 +1,11 @@
 package pricing
 
 import (
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,5 +83,42 @@ func TestSameDocument(t *testing.T) {
 				t.Errorf("%s\nSameDocument(...): -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestDocumentIsWhatOpenCostReads holds a document against one that a real
+// OpenCost has read: the same keys, letter by letter, and nothing but text.
+// OpenCost replaces the whole of a file by built-in prices, with no more than a
+// line in its log, if one value is a number.
+func TestDocumentIsWhatOpenCostReads(t *testing.T) {
+	file, err := os.ReadFile(filepath.Join("testdata", "opencost-default.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read map[string]string
+	if err := json.Unmarshal(file, &read); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, rate := range []string{"", "0", "0.025", "003", "0.0000004", "9223372036854.775807", strings.Repeat("9", 40)} {
+		text, err := EncodeDocument(Document(`"tariff" <a> & \ é`, Rates{rate, rate, rate, rate, rate, rate, rate}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]string
+		if err := json.Unmarshal([]byte(text), &doc); err != nil {
+			t.Fatalf("rate %q: want text under every key: %v\n%s", rate, err, text)
+		}
+		for key, value := range doc {
+			if _, ok := read[key]; !ok {
+				t.Errorf("OpenCost does not know key %q", key)
+			}
+			if key == "provider" || key == "description" {
+				continue
+			}
+			if n, err := strconv.ParseFloat(value, 64); err != nil || n < 0 || math.IsInf(n, 0) {
+				t.Errorf("rate %q: OpenCost cannot read %q under %q: %v", rate, value, key, err)
+			}
+		}
 	}
 }
