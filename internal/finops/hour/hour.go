@@ -48,6 +48,16 @@ type Hint struct {
 	CronJob   string // The name of the CronJob that would have made the Job.
 }
 
+// Unread returns a scheduled time that is there and cannot be read, or nothing.
+// A run goes by what comes after it then, and should say so: whoever wrote it
+// meant another hour.
+func (h Hint) Unread() string {
+	if _, err := time.Parse(time.RFC3339, h.Scheduled); err != nil {
+		return h.Scheduled
+	}
+	return ""
+}
+
 // Of returns the hour that contains t.
 func Of(t time.Time) time.Time {
 	return t.UTC().Truncate(Length)

@@ -122,3 +122,23 @@ func at(s string) time.Time {
 	}
 	return t.UTC()
 }
+
+func TestUnread(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		hint   Hint
+		want   string
+	}{
+		"Absent":   {reason: "Kubernetes leaves it empty on a pod; nobody has to hear of that."},
+		"Readable": {reason: "It counts, so nothing is to be said.", hint: Hint{Scheduled: "2026-04-01T05:00:00-07:00"}},
+		"Rubbish":  {reason: "Whoever wrote it meant another hour than the clock's.", hint: Hint{Scheduled: "yesterday"}, want: "yesterday"},
+		"NoZone":   {reason: "A time without a zone is none.", hint: Hint{Scheduled: "2026-04-01T05:00:00"}, want: "2026-04-01T05:00:00"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.hint.Unread()); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -76,6 +76,9 @@ func (j *Job) collect(ctx context.Context, started time.Time) error {
 	if err != nil {
 		return err
 	}
+	if text := j.Settings.Hint.Unread(); text != "" {
+		j.Log.Info("Ignoring SCHEDULED_TIMESTAMP, which is no time", "value", text, "pinnedBy", source)
+	}
 	j.Log.Info("Collecting allocations", "hour", pinned.Format(time.RFC3339), "pinnedBy", source, "cluster", j.Settings.ClusterID)
 
 	pool, err := j.connect(ctx)

@@ -95,6 +95,9 @@ func (r *run) locked(ctx context.Context) error {
 		return err
 	}
 	r.pinned.Hour = pinned
+	if text := r.Hint.Unread(); text != "" {
+		r.log.Info("ignoring SCHEDULED_TIMESTAMP, which is no time", "value", text, "pinnedBy", source)
+	}
 	r.log.Info("collecting charges", "hour", pinned.Format(time.RFC3339), "pinnedBy", source, "cluster", r.ClusterID)
 
 	if r.pool, err = r.open(ctx); err != nil {
