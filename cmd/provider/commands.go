@@ -30,11 +30,11 @@ OPENCOST_AGGREGATE, as the collectors do.
 `
 
 func verify(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	set := commandFlags("verify", verifyUsage, stderr)
+	set := commandFlags("verify", verifyUsage)
 	from := set.String("from", "", "first hour, such as 2026-04-01T00 or 2026-04-01 or 2026-04; empty: the first there is")
 	to := set.String("to", "", "hour to end before, in the same forms; empty: all")
 	uid := set.String("subscription", "", "uid of the one Subscription to verify; empty: all")
-	if code, done := parsed(set, args, 0, 0, stderr); done {
+	if code, done := parsed(set, args, 0, 0, stdout, stderr); done {
 		return code
 	}
 	q := audit.Request{UID: *uid}
@@ -78,8 +78,8 @@ Reads the same variables as verify.
 `
 
 func explain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	set := commandFlags("explain", explainUsage, stderr)
-	if code, done := parsed(set, args, 2, 3, stderr); done {
+	set := commandFlags("explain", explainUsage)
+	if code, done := parsed(set, args, 2, 3, stdout, stderr); done {
 		return code
 	}
 	source, err := audit.ParseSource(set.Arg(2))
@@ -102,11 +102,11 @@ func explain(ctx context.Context, args []string, getenv func(string) string, std
 	return 0
 }
 
-func commandFlags(name, text string, stderr io.Writer) *flag.FlagSet {
+func commandFlags(name, text string) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
-	set.SetOutput(stderr)
+	set.SetOutput(io.Discard) // It would write the whole help below every mistake.
 	set.Usage = func() {
-		_, _ = fmt.Fprint(stderr, text)
+		_, _ = fmt.Fprint(set.Output(), text)
 		set.PrintDefaults()
 	}
 	return set
@@ -114,13 +114,15 @@ func commandFlags(name, text string, stderr io.Writer) *flag.FlagSet {
 
 // parsed reads the arguments. It reports true if the command is over, with its
 // exit code.
-func parsed(set *flag.FlagSet, args []string, least, most int, stderr io.Writer) (int, bool) {
+func parsed(set *flag.FlagSet, args []string, least, most int, stdout, stderr io.Writer) (int, bool) {
 	err := set.Parse(args)
 	if err == nil && (set.NArg() < least || set.NArg() > most) {
 		err = fmt.Errorf("%s takes %d to %d arguments, not %d", set.Name(), least, most, set.NArg())
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		set.SetOutput(stdout)
+		set.Usage()
 		return 0, true
 	case err != nil:
 		return refuse(stderr, err), true

@@ -70,15 +70,17 @@ type flags struct {
 	targetSameNamespaceOnly bool
 
 	clockOffset time.Duration
+	version     bool
 
 	zap zap.Options
 }
 
-// parse reads the flags and refuses what no mode can run with.
+// parse reads the flags and refuses what no mode can run with. Help, if it is
+// asked for, is written to output; then the error is flag.ErrHelp.
 func parse(args []string, output io.Writer) (*flags, error) {
 	f := &flags{}
 	set := flag.NewFlagSet("provider-finops", flag.ContinueOnError)
-	set.SetOutput(output)
+	set.SetOutput(io.Discard) // It would write the whole help below every mistake.
 	set.Usage = func() { usage(set) }
 
 	set.StringVar(&f.mode, "mode", modeController, "what to run: "+strings.Join(modes, ", "))
@@ -116,9 +118,15 @@ func parse(args []string, output io.Writer) (*flags, error) {
 
 	set.DurationVar(&f.clockOffset, "clock-offset", 0, "moves business time, for tests only: it ends contracts and bills at the moved hour")
 
+	set.BoolVar(&f.version, "version", false, "print the version and end")
+
 	f.zap.BindFlags(set)
 
 	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			set.SetOutput(output)
+			set.Usage()
+		}
 		return nil, err
 	}
 	return f, errors.Join(f.check(set)...)

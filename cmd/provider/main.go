@@ -28,13 +28,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return commands[args[0]](ctx, args[1:], getenv, stdout, stderr)
 	}
 
-	f, err := parse(args, stderr)
+	f, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		_, _ = fmt.Fprintf(stderr, "provider-finops: %v\nSee --help.\n", err)
-		return 2
+		return refuse(stderr, err)
+	case f.version:
+		_, _ = fmt.Fprintln(stdout, "provider-finops", version())
+		return 0
 	}
 
 	start := map[string]func(context.Context, *flags, func(string) string) error{
