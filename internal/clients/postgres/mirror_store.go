@@ -46,14 +46,7 @@ func StoreMissingOfferings(ctx context.Context, db DB, clusterID string, at time
 
 // StoreSubscriptions is StoreOfferings for Subscriptions.
 func StoreSubscriptions(ctx context.Context, db DB, clusterID string, at time.Time, subscriptions ...Subscription) ([]Version, error) {
-	return storeSubscriptions(ctx, db, clusterID, at, false, subscriptions)
-}
-
-// StoreMissingSubscriptions writes a row only for Subscriptions that have
-// none. A caller who cannot see everything that makes a version, such as the
-// labels of namespaces, uses this one.
-func StoreMissingSubscriptions(ctx context.Context, db DB, clusterID string, at time.Time, subscriptions ...Subscription) ([]Version, error) {
-	return storeSubscriptions(ctx, db, clusterID, at, true, subscriptions)
+	return storeSubscriptions(ctx, db, clusterID, at, subscriptions)
 }
 
 // MarkOfferingsDeleted notes on the newest rows that their objects are gone,
@@ -131,28 +124,36 @@ func storeOfferings(ctx context.Context, db DB, clusterID string, at time.Time, 
 	return store(ctx, db, storeOfferingsSQL, clusterID, at, onlyMissing, rows)
 }
 
-func storeSubscriptions(ctx context.Context, db DB, clusterID string, at time.Time, onlyMissing bool, given []Subscription) ([]Version, error) {
+func storeSubscriptions(ctx context.Context, db DB, clusterID string, at time.Time, given []Subscription) ([]Version, error) {
 	rows := make([]mirroredSubscription, 0, len(given))
 	for _, s := range given {
-		sum, err := s.Hash()
+		row, err := s.row()
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, mirroredSubscription{
-			mirrored:          s.mirrored(sum),
-			OfferingNamespace: s.OfferingNamespace,
-			OfferingName:      s.OfferingName,
-			OfferingUID:       absent(s.OfferingUID),
-			ParentNamespace:   absent(s.ParentNamespace),
-			ParentName:        absent(s.ParentName),
-			ParentUID:         absent(s.ParentUID),
-			CompatibilityRoot: absent(s.CompatibilityRoot),
-			ActivatedAt:       instant(s.ActivatedAt),
-			DeactivatedAt:     instant(s.DeactivatedAt),
-			NamespaceLabels:   s.NamespaceLabels,
-		})
+		rows = append(rows, row)
 	}
-	return store(ctx, db, storeSubscriptionsSQL, clusterID, at, onlyMissing, rows)
+	return store(ctx, db, storeSubscriptionsSQL, clusterID, at, false, rows)
+}
+
+func (s Subscription) row() (mirroredSubscription, error) {
+	sum, err := s.Hash()
+	if err != nil {
+		return mirroredSubscription{}, err
+	}
+	return mirroredSubscription{
+		mirrored:          s.mirrored(sum),
+		OfferingNamespace: s.OfferingNamespace,
+		OfferingName:      s.OfferingName,
+		OfferingUID:       absent(s.OfferingUID),
+		ParentNamespace:   absent(s.ParentNamespace),
+		ParentName:        absent(s.ParentName),
+		ParentUID:         absent(s.ParentUID),
+		CompatibilityRoot: absent(s.CompatibilityRoot),
+		ActivatedAt:       instant(s.ActivatedAt),
+		DeactivatedAt:     instant(s.DeactivatedAt),
+		NamespaceLabels:   s.NamespaceLabels,
+	}, nil
 }
 
 func store[T any](ctx context.Context, db DB, sql, clusterID string, at time.Time, onlyMissing bool, given []T) ([]Version, error) {

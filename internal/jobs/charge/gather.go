@@ -3,6 +3,7 @@ package charge
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -34,69 +35,68 @@ type world struct {
 func (r *run) gather(ctx context.Context) (world, error) {
 	w := world{offerings: map[ref.Key]*v1alpha1.Offering{}}
 
-	err := pages(ctx, r, func(list *v1alpha1.SubscriptionList) {
-		for i := range list.Items {
-			s := newSubject(&list.Items[i])
-			if s.billed() || s.deleting {
-				w.subjects = append(w.subjects, s)
-			}
+	for o, err := range items(ctx, r, func(l *v1alpha1.SubscriptionList) []v1alpha1.Subscription { return l.Items }) {
+		if err != nil {
+			return world{}, fmt.Errorf("cannot list Subscriptions: %w", err)
 		}
-	})
-	if err != nil {
-		return world{}, fmt.Errorf("cannot list Subscriptions: %w", err)
+		if s := newSubject(o); s.billed() || s.deleting {
+			w.subjects = append(w.subjects, s)
+		}
 	}
 	slices.SortFunc(w.subjects, func(a, b *subject) int { return strings.Compare(a.uid, b.uid) })
 
-	err = pages(ctx, r, func(list *v1alpha1.OfferingList) {
-		for i := range list.Items {
-			o := &list.Items[i]
-			o.ManagedFields = nil
-			w.offerings[ref.Key{Namespace: o.Namespace, Name: o.Name}] = o
+	for o, err := range items(ctx, r, func(l *v1alpha1.OfferingList) []v1alpha1.Offering { return l.Items }) {
+		if err != nil {
+			return world{}, fmt.Errorf("cannot list Offerings: %w", err)
 		}
-	})
-	if err != nil {
-		return world{}, fmt.Errorf("cannot list Offerings: %w", err)
+		o.ManagedFields = nil
+		w.offerings[ref.Key{Namespace: o.Namespace, Name: o.Name}] = o
 	}
 
 	var active []string
-	err = pages(ctx, r, func(list *v1alpha1.PriceBookList) {
-		for _, b := range list.Items {
-			if b.Status.Active {
-				active = append(active, b.Spec.Currency)
-			}
+	for b, err := range items(ctx, r, func(l *v1alpha1.PriceBookList) []v1alpha1.PriceBook { return l.Items }) {
+		if err != nil {
+			return world{}, fmt.Errorf("cannot list PriceBooks: %w", err)
 		}
-	})
-	if err != nil {
-		return world{}, fmt.Errorf("cannot list PriceBooks: %w", err)
+		if b.Status.Active {
+			active = append(active, b.Spec.Currency)
+		}
 	}
 	if len(active) == 1 { // Should two claim the slot for a moment, neither is believed.
 		w.feeCurrency = active[0]
 	}
 
-	err = pages(ctx, r, func(list *v1alpha1.CostJobList) {
-		for _, j := range list.Items {
-			w.collecting = w.collecting || j.Spec.Type == v1alpha1.CostJobTypeResourceCostCollection
+	for j, err := range items(ctx, r, func(l *v1alpha1.CostJobList) []v1alpha1.CostJob { return l.Items }) {
+		if err != nil {
+			return world{}, fmt.Errorf("cannot list CostJobs: %w", err)
 		}
-	})
-	if err != nil {
-		return world{}, fmt.Errorf("cannot list CostJobs: %w", err)
+		w.collecting = w.collecting || j.Spec.Type == v1alpha1.CostJobTypeResourceCostCollection
 	}
 	return w, nil
 }
 
-// pages lists a kind in all namespaces and hands out one page at a time.
-func pages[T any, L interface {
+// items lists a kind in all namespaces, a page at a time, and hands out the
+// objects. The last may come with an error, and is then none.
+func items[I, T any, L interface {
 	*T
 	client.ObjectList
-}](ctx context.Context, r *run, each func(L)) error {
-	for token := ""; ; {
-		page := L(new(T))
-		if err := r.list(ctx, page, token); err != nil {
-			return err
-		}
-		each(page)
-		if token = page.GetContinue(); token == "" {
-			return nil
+}](ctx context.Context, r *run, of func(L) []I) iter.Seq2[*I, error] {
+	return func(yield func(*I, error) bool) {
+		for token := ""; ; {
+			page := L(new(T))
+			if err := r.list(ctx, page, token); err != nil {
+				yield(nil, err)
+				return
+			}
+			found := of(page)
+			for i := range found {
+				if !yield(&found[i], nil) {
+					return
+				}
+			}
+			if token = page.GetContinue(); token == "" {
+				return
+			}
 		}
 	}
 }

@@ -129,6 +129,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.resolve(ctx, r.world); err != nil {
 		return err
 	}
+	r.world.offerings = nil // Terms and versions are all that is needed of them.
 	if err := r.plan(ctx); err != nil {
 		return err
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
@@ -88,40 +91,16 @@ func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded
 		return nil
 	}
 
-	var versions []postgres.Subscription
-	var failed error
-	err := pages(ctx, r, func(list *v1alpha1.SubscriptionList) {
-		for i := range list.Items {
-			o := &list.Items[i]
-			if missing[string(o.UID)] == nil {
-				continue
+	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		versions := r.versionsOf(ctx, w, missing)
+		return postgres.AddMissingSubscriptions(ctx, tx, r.ClusterID, r.now, versions, func(uid string, id int64) {
+			if s := missing[uid]; s != nil {
+				s.versionID = id
 			}
-			spec, err := json.Marshal(o.Spec)
-			if err != nil {
-				failed = fmt.Errorf("cannot encode subscription \"%s/%s\": %w", o.Namespace, o.Name, err)
-				return
-			}
-			var offeringUID string
-			if current := w.offerings[ref.Key{Namespace: o.Spec.OfferingRef.Namespace, Name: o.Spec.OfferingRef.Name}]; current != nil {
-				offeringUID = string(current.UID)
-			}
-			versions = append(versions, version(o, spec, offeringUID))
-		}
+		})
 	})
 	if err != nil {
-		return fmt.Errorf("cannot list Subscriptions: %w", err)
-	}
-	if failed != nil {
-		return failed
-	}
-	stored, err := postgres.StoreMissingSubscriptions(ctx, r.pool, r.ClusterID, r.now, versions...)
-	if err != nil {
 		return err
-	}
-	for _, v := range stored {
-		if s := missing[v.UID]; s != nil {
-			s.versionID = v.ID
-		}
 	}
 	for _, s := range missing {
 		if s.versionID == 0 {
@@ -129,4 +108,31 @@ func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded
 		}
 	}
 	return nil
+}
+
+// versionsOf reads the objects once more, a page at a time.
+func (r *run) versionsOf(ctx context.Context, w world, wanted map[string]*subject) iter.Seq2[postgres.Subscription, error] {
+	return func(yield func(postgres.Subscription, error) bool) {
+		for o, err := range items(ctx, r, func(l *v1alpha1.SubscriptionList) []v1alpha1.Subscription { return l.Items }) {
+			if err != nil {
+				yield(postgres.Subscription{}, fmt.Errorf("cannot list Subscriptions: %w", err))
+				return
+			}
+			if wanted[string(o.UID)] == nil {
+				continue
+			}
+			spec, err := json.Marshal(o.Spec)
+			if err != nil {
+				yield(postgres.Subscription{}, fmt.Errorf("cannot encode subscription \"%s/%s\": %w", o.Namespace, o.Name, err))
+				return
+			}
+			var offeringUID string
+			if current := w.offerings[ref.Key{Namespace: o.Spec.OfferingRef.Namespace, Name: o.Spec.OfferingRef.Name}]; current != nil {
+				offeringUID = string(current.UID)
+			}
+			if !yield(version(o, spec, offeringUID), nil) {
+				return
+			}
+		}
+	}
 }
