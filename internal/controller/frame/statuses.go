@@ -3,8 +3,12 @@ package frame
 import (
 	"context"
 	"reflect"
+	"strconv"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +42,11 @@ func NewStatuses(c client.Client) *Statuses {
 // resourceVersion is the precondition: a conflict means that the decision was
 // made on an older object, and the caller has to look again.
 func (s *Statuses) Keep(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	if s.isBehind(obj) {
+		// What was decided may be what an older status said, and the server holds
+		// another by now.
+		return kerrors.NewConflict(schema.GroupResource{Resource: "status"}, obj.GetName(), errors.New("the cache has not seen the last write yet"))
+	}
 	if s.holds(ctx, obj) {
 		return nil
 	}
@@ -46,6 +55,21 @@ func (s *Statuses) Keep(ctx context.Context, obj client.Object, opts ...client.S
 	}
 	s.recent.Add(obj.GetUID(), stored{resourceVersion: obj.GetResourceVersion(), status: statusOf(copyOf(obj))})
 	return nil
+}
+
+// isBehind tells whether the object is older than our own last write to it.
+func (s *Statuses) isBehind(obj client.Object) bool {
+	last, ok := s.recent.Get(obj.GetUID())
+	if !ok {
+		return false
+	}
+	l, ok := last.(stored)
+	if !ok {
+		return false
+	}
+	wrote, err := strconv.ParseUint(l.resourceVersion, 10, 64)
+	is, of := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	return err == nil && of == nil && is < wrote
 }
 
 // holds tells whether the server is known to hold the object's status already:

@@ -85,7 +85,7 @@ func (f fanout) concerned(ctx context.Context, s *v1alpha1.Subscription) []famil
 	if m.Active && slices.ContainsFunc(children, func(c family.Member) bool { return c.Active }) {
 		// It has taken the name of one that is gone, and with it the children:
 		// who is beneath whom is another question now.
-		return f.list(ctx, client.MatchingFields{index.SubscriptionsByRoot: m.Root})
+		return slices.Concat(children, f.list(ctx, client.MatchingFields{index.SubscriptionsByRoot: m.Root}))
 	}
 
 	requiring := &v1alpha1.OfferingList{}
