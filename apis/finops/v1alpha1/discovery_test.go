@@ -23,9 +23,12 @@ import (
 func TestPrintColumns(t *testing.T) {
 	c := apitest.Client(t)
 	ns := apitest.Namespace(t, c)
-	synced := []any{map[string]any{
-		"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "", "lastTransitionTime": "2026-04-01T09:00:00Z",
-	}}
+	var conditions []any
+	for kind, status := range map[string]string{"Synced": "False", "Ready": "True", "Active": "Unknown"} {
+		conditions = append(conditions, map[string]any{
+			"type": kind, "status": status, "reason": "Any", "message": "", "lastTransitionTime": "2026-04-01T09:00:00Z",
+		})
+	}
 
 	cases := map[string]struct {
 		manifest string
@@ -37,8 +40,8 @@ func TestPrintColumns(t *testing.T) {
 		"FinOpsProvider": {
 			manifest: provider, path: "finopsproviders",
 			status:  map[string]any{},
-			columns: []string{"Name", "SYNCED", "AGE"},
-			cells:   []any{"default", "False"},
+			columns: []string{"Name", "READY", "SYNCED", "AGE"},
+			cells:   []any{"default", "True", "False"},
 		},
 		"PriceBook": {
 			manifest: priceBook, path: "namespaces/" + ns + "/pricebooks",
@@ -61,8 +64,8 @@ func TestPrintColumns(t *testing.T) {
 		"Subscription": {
 			manifest: subscription, path: "namespaces/" + ns + "/subscriptions",
 			status:  map[string]any{"ready": "True"},
-			columns: []string{"Name", "Ready", "SYNCED", "AGE"},
-			cells:   []any{"team-blue-db", "True", "False"},
+			columns: []string{"Name", "Ready", "SYNCED", "AGE", "ACTIVE (wide)", "OFFERING (wide)"},
+			cells:   []any{"team-blue-db", "True", "False", "Unknown", "small-db-2026"},
 		},
 	}
 	for kind, tc := range cases {
@@ -72,25 +75,33 @@ func TestPrintColumns(t *testing.T) {
 				t.Fatalf("cannot create: %v", err)
 			}
 			t.Cleanup(func() { _ = c.Delete(context.Background(), u) })
-			tc.status["conditions"] = synced
+			tc.status["conditions"] = conditions
 			u.Object["status"] = tc.status
 			if err := c.Status().Update(context.Background(), u); err != nil {
 				t.Fatalf("cannot update status: %v", err)
 			}
 
 			table := getTable(t, tc.path)
+			if len(table.Rows) != 1 {
+				t.Fatalf("want one row, got %d", len(table.Rows))
+			}
 			var columns []string
-			for _, d := range table.ColumnDefinitions {
-				columns = append(columns, d.Name)
+			var cells []any // But for the age, which is another every time.
+			for i, d := range table.ColumnDefinitions {
+				name := d.Name
+				if d.Priority > 0 {
+					name += " (wide)"
+				}
+				columns = append(columns, name)
+				if name != "AGE" {
+					cells = append(cells, table.Rows[0].Cells[i])
+				}
 			}
 			if diff := cmp.Diff(tc.columns, columns); diff != "" {
 				t.Errorf("columns: -want, +got:\n%s", diff)
 			}
-			if len(table.Rows) != 1 {
-				t.Fatalf("want one row, got %d", len(table.Rows))
-			}
-			if diff := cmp.Diff(tc.cells, table.Rows[0].Cells[:len(tc.cells)]); diff != "" {
-				t.Errorf("cells before AGE: -want, +got:\n%s", diff)
+			if diff := cmp.Diff(tc.cells, cells); diff != "" {
+				t.Errorf("cells: -want, +got:\n%s", diff)
 			}
 		})
 	}

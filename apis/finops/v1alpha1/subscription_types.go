@@ -197,6 +197,8 @@ type CostMetric struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
 // +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="ACTIVE",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=='Active')].status`
+// +kubebuilder:printcolumn:name="OFFERING",type=string,priority=1,JSONPath=`.spec.offeringRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.offeringRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.offeringRef.namespace`
 // +kubebuilder:selectablefield:JSONPath=`.status.compatibilityRoot`
