@@ -43,6 +43,7 @@ var good = map[string]record{
 		"cpu_core_usage_avg": 0.5, "ram_bytes_usage_avg": 1, "gpu_count": 0, "gpu_usage_avg": 0, "pv_byte_hours": 0,
 		"network_transfer_bytes": 0, "network_receive_bytes": 0,
 	},
+	"current_pricebooks": {"pricebook_id": 1, "since": "2026-11-10T10:00:00Z", "uid": uid, "cluster_id": "default"},
 	"allocation_hours": {
 		"hour": "2026-11-10T10:00:00Z", "updated_at": "2026-11-10T11:01:00Z", "row_count": 0, "attempts": 1,
 		"cluster_id": "default", "aggregation": "namespace,pod,container", "state": "empty",
@@ -182,6 +183,7 @@ var refusals = map[string][]refusal{
 		{"", "allocation_days", record{"gpu_seconds": "NaN"}},
 	},
 	"allocation_names_its_book":     {{"", "provider_allocations", record{"pricebook_id": 99}}, {"A book of another cluster.", "provider_allocations", record{"cluster_id": "elsewhere"}}},
+	"current_book_is_stored":        {{"", "current_pricebooks", record{"pricebook_id": 99}}},
 	"state_is_known":                {{"", "allocation_hours", record{"state": "done"}}},
 	"counts_not_negative":           {{"", "allocation_hours", record{"state": "open", "row_count": -1}}, {"", "allocation_hours", record{"attempts": -1}}},
 	"empty_has_no_rows":             {{"", "allocation_hours", record{"row_count": 1}}},

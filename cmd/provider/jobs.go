@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/jobs/allocation"
 	"github.com/provider-finops/provider-finops/internal/jobs/charge"
+	"github.com/provider-finops/provider-finops/internal/jobs/retention"
 )
 
 // jobMemory is where a job's garbage collector starts to work harder, unless
@@ -54,7 +56,8 @@ func runAllocation(ctx context.Context, f *flags, getenv func(string) string) er
 
 func runCharge(ctx context.Context, f *flags, getenv func(string) string) error {
 	settings, err := charge.FromEnvironment(getenv)
-	if err != nil {
+	keep, unreadable := retention.FromEnvironment(getenv)
+	if err := errors.Join(err, unreadable); err != nil {
 		return &settingError{err}
 	}
 	kube, err := jobClient(f, getenv)
@@ -64,11 +67,20 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 	log := newLogger(f)
 	warnOfMovedTime(log, f)
 
-	return charge.Run(ctx, settings, charge.Dependencies{
+	err = charge.Run(ctx, settings, charge.Dependencies{
 		Client: kube,
 		Clock:  businessClock(f.clockOffset),
 		Log:    log,
 	})
+	if !keep.Wanted() || ctx.Err() != nil {
+		return err
+	}
+	pool, unopened := postgres.Open(ctx, settings.Database)
+	if unopened != nil {
+		return errors.Join(err, unopened)
+	}
+	defer pool.Close()
+	return errors.Join(err, retention.Run(ctx, keep, businessClock(f.clockOffset), log, pool))
 }
 
 // jobClient reads from the API server itself: a job lives for one run.

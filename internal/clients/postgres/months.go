@@ -29,3 +29,28 @@ func EnsureMonths(ctx context.Context, pool *pgxpool.Pool, first, last time.Time
 }
 
 func month(t time.Time) string { return t.UTC().Format("2006-01") }
+
+// A MonthlyTable is one that is kept by months.
+type MonthlyTable string
+
+// The tables that are kept by months.
+const (
+	AllocationMonths MonthlyTable = "provider_allocations"
+	ChargeMonths     MonthlyTable = "subscription_charges"
+)
+
+// DropMonths drops the months of a table that ended at least so many days before
+// an instant, and returns their names. What is not final, or another cluster's,
+// stays (BETTER-DB-2).
+func DropMonths(ctx context.Context, db DB, table MonthlyTable, clusterID string, days int, at time.Time) ([]string, error) {
+	rows, err := db.Query(ctx, "SELECT finops_drop_months(@table, @cluster_id, @at, @days)",
+		pgx.StrictNamedArgs{"table": string(table), "cluster_id": clusterID, "at": at, "days": days})
+	if err != nil {
+		return nil, fmt.Errorf("cannot drop the old months of table %q: %w", table, err)
+	}
+	dropped, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("cannot drop the old months of table %q: %w", table, err)
+	}
+	return dropped, nil
+}

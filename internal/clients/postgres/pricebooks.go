@@ -22,6 +22,9 @@ var (
 	//go:embed sql/add_pricebook.sql
 	addPriceBookSQL string
 
+	//go:embed sql/keep_current_pricebook.sql
+	keepCurrentPriceBookSQL string
+
 	//go:embed sql/last_pricebook.sql
 	lastPriceBookSQL string
 )
@@ -56,19 +59,28 @@ func (b PriceBook) hash() string {
 }
 
 // StorePriceBook returns the row that holds a book's present currency and rates,
-// and writes it if there is none.
+// writes it if there is none, and notes that this is what the book says now.
 func StorePriceBook(ctx context.Context, db DB, clusterID string, b PriceBook, at time.Time) (PriceBookRow, error) {
-	fail := func(err error) (PriceBookRow, error) {
+	row, err := b.store(ctx, db, clusterID, at)
+	if err == nil {
+		_, err = db.Exec(ctx, keepCurrentPriceBookSQL, pgx.StrictNamedArgs{
+			"cluster_id": clusterID, "uid": b.UID, "pricebook_id": row.ID, "since": at,
+		})
+	}
+	if err != nil {
 		return PriceBookRow{}, fmt.Errorf("cannot store price book \"%s/%s\": %w", b.Namespace, b.Name, err)
 	}
+	return row, nil
+}
 
+func (b PriceBook) store(ctx context.Context, db DB, clusterID string, at time.Time) (PriceBookRow, error) {
 	key := pgx.StrictNamedArgs{"cluster_id": clusterID, "uid": b.UID, "content_hash": b.hash()}
 	id, err := queryID(ctx, db, findPriceBookSQL, key)
 	if err == nil {
 		return PriceBookRow{ID: id, Currency: b.Currency}, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return fail(err)
+		return PriceBookRow{}, err
 	}
 
 	id, err = queryID(ctx, db, addPriceBookSQL, pgx.StrictNamedArgs{
@@ -85,13 +97,13 @@ func StorePriceBook(ctx context.Context, db DB, clusterID string, b PriceBook, a
 		"first_seen_at":           at,
 	})
 	if err != nil {
-		return fail(err)
+		return PriceBookRow{}, err
 	}
 	return PriceBookRow{ID: id, Currency: b.Currency}, nil
 }
 
-// LastPriceBook returns the newest row of a book that was sound once, and false
-// if there is none.
+// LastPriceBook returns the row of what a book said last while it was sound, and
+// false if it never was. Rates that come back come back to the row they had.
 func LastPriceBook(ctx context.Context, db DB, clusterID, uid string) (PriceBookRow, bool, error) {
 	rows, err := db.Query(ctx, lastPriceBookSQL, pgx.StrictNamedArgs{"cluster_id": clusterID, "uid": uid})
 	if err != nil {

@@ -59,6 +59,21 @@ func TestLastPriceBook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// The first rates come back: they have a row already, and it is the last again.
+	first := postgres.PriceBook{Namespace: "finops", Name: "tariff", UID: uidA, Currency: "EUR", Tariff: pricing.Tariff{pricing.FieldCPUHour: 1}}
+	for range 2 {
+		if _, err := postgres.StorePriceBook(t.Context(), pool, cluster, first, lunchtime); err != nil {
+			t.Fatal(err)
+		}
+		back, known, err := postgres.LastPriceBook(t.Context(), pool, cluster, uidA)
+		if diff := cmp.Diff(postgres.PriceBookRow{ID: 1, Currency: "EUR"}, back); diff != "" || !known || err != nil {
+			t.Errorf("rates that came back: known = %t, %v; -want, +got:\n%s", known, err, diff)
+		}
+	}
+	other := postgres.PriceBook{Namespace: "finops", Name: "tariff", UID: uidA, Currency: "EUR", Tariff: pricing.Tariff{pricing.FieldCPUHour: 2}}
+	if _, err := postgres.StorePriceBook(t.Context(), pool, cluster, other, lunchtime); err != nil {
+		t.Fatal(err)
+	}
 	got, known, err := postgres.LastPriceBook(t.Context(), pool, cluster, uidA)
 	if diff := cmp.Diff(postgres.PriceBookRow{ID: 2, Currency: "EUR"}, got); diff != "" || !known || err != nil {
 		t.Errorf("known = %t, %v; -want, +got:\n%s", known, err, diff)

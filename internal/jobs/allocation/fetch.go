@@ -11,8 +11,9 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
 )
 
-// ahead is how many hours may wait on disk while another is being stored.
-const ahead = 2
+// ahead is how many hours may wait on disk while another is being stored: as many
+// as the window has by default, so that it follows a catch-up without a pause.
+const ahead = 6
 
 // A fetched hour is a whole answer that waits to be stored, or the reason why
 // there is none.

@@ -1,0 +1,82 @@
+// Package retention drops what is older than an installation wants to keep
+// (BETTER-DB-2). It is off unless it is asked for: nothing is ever dropped by
+// default. It follows a charge run, and knows nothing of it.
+//
+// Only whole months go, and only what nobody can need any more; which those are
+// is decided in the database, in the statement that drops them.
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"k8s.io/utils/clock"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+)
+
+// leastDays keeps what is summed up for the current month.
+const leastDays = 31
+
+// Settings say for how many days what is kept; zero is for ever.
+type Settings struct {
+	ClusterID      string
+	AllocationDays int // ALLOCATION_RETENTION_DAYS.
+	ChargeDays     int // CHARGE_RETENTION_DAYS.
+}
+
+// FromEnvironment reads the variables of a charge pod. The error names every one
+// that cannot be used.
+func FromEnvironment(getenv func(string) string) (Settings, error) {
+	s := Settings{ClusterID: getenv("CLUSTER_ID")}
+	if s.ClusterID == "" {
+		s.ClusterID = "default"
+	}
+	var wrong []error
+	for name, days := range map[string]*int{"ALLOCATION_RETENTION_DAYS": &s.AllocationDays, "CHARGE_RETENTION_DAYS": &s.ChargeDays} {
+		value := getenv(name)
+		if value == "" {
+			continue
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < leastDays {
+			wrong = append(wrong, fmt.Errorf("environment variable %s must be a number of days of at least %d, not %q", name, leastDays, value))
+		}
+		*days = n
+	}
+	return s, errors.Join(wrong...)
+}
+
+// Wanted says whether anything is ever dropped.
+func (s Settings) Wanted() bool { return s.AllocationDays > 0 || s.ChargeDays > 0 }
+
+// Run drops what is too old. Allocations go first: charges refer to their hours.
+func Run(ctx context.Context, s Settings, c clock.PassiveClock, log logr.Logger, pool *pgxpool.Pool) error {
+	now := c.Now().UTC()
+	for _, kept := range []struct {
+		table postgres.MonthlyTable
+		days  int
+	}{
+		{postgres.AllocationMonths, s.AllocationDays},
+		{postgres.ChargeMonths, s.ChargeDays},
+	} {
+		if kept.days == 0 {
+			continue
+		}
+		dropped, err := postgres.DropMonths(ctx, pool, kept.table, s.ClusterID, kept.days, now)
+		if err != nil {
+			return err
+		}
+		if len(dropped) > 0 {
+			log.Info("Dropped months that nobody keeps", "table", string(kept.table), "months", strings.Join(dropped, " "),
+				"olderThan", now.Add(-time.Duration(kept.days)*24*time.Hour).Format(time.DateOnly))
+		}
+	}
+	return nil
+}
