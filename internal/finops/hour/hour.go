@@ -79,6 +79,16 @@ func Pin(hint Hint, now time.Time) (time.Time, Source, error) {
 	return pinned, source, nil
 }
 
+// Begun returns the pinned hour if it has begun, else the one that contains now.
+// Where two machines' clocks disagree a run may be pinned a little ahead, but
+// what is settled then has no later chance: an hour is closed when it is over.
+func Begun(pinned, now time.Time) time.Time {
+	if current := Of(now); pinned.After(current) {
+		return current
+	}
+	return pinned
+}
+
 func instant(hint Hint, now time.Time) (time.Time, Source) {
 	if at, err := time.Parse(time.RFC3339, hint.Scheduled); err == nil {
 		return at, FromSchedule

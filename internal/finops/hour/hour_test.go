@@ -142,3 +142,29 @@ func TestUnread(t *testing.T) {
 		})
 	}
 }
+
+func TestBegun(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		pinned, now string
+		want        string
+	}{
+		"Usual":        {"The hour of the schedule has just begun.", "2026-04-01T05:00:00Z", "2026-04-01T05:00:07Z", "2026-04-01T05:00:00Z"},
+		"Late":         {"A retry works on its own hour, however late it is.", "2026-04-01T05:00:00Z", "2026-04-01T09:30:00Z", "2026-04-01T05:00:00Z"},
+		"ALittleAhead": {"The hour before is not over on this clock, so it must not be closed.", "2026-04-01T05:00:00Z", "2026-04-01T04:59:58Z", "2026-04-01T04:00:00Z"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			parse := func(text string) time.Time {
+				at, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return at
+			}
+			if diff := cmp.Diff(parse(tc.want), Begun(parse(tc.pinned), parse(tc.now))); diff != "" {
+				t.Errorf("%s\nBegun(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -94,11 +94,11 @@ func (r *run) locked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.pinned.Hour = pinned
+	r.pinned.Hour = hour.Begun(pinned, r.now)
 	if text := r.Hint.Unread(); text != "" {
 		r.log.Info("ignoring SCHEDULED_TIMESTAMP, which is no time", "value", text, "pinnedBy", source)
 	}
-	r.log.Info("collecting charges", "hour", pinned.Format(time.RFC3339), "pinnedBy", source, "cluster", r.ClusterID)
+	r.log.Info("collecting charges", "hour", r.pinned.Hour.Format(time.RFC3339), "pinnedBy", source, "cluster", r.ClusterID)
 
 	if r.pool, err = r.open(ctx); err != nil {
 		return err
