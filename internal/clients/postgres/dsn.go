@@ -31,25 +31,26 @@ func parseDSN(dsn string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// cutShort tells a URL whose password holds a character that ends the host
-// part: the rest of the password is then taken for a path or a query, and the
-// beginning for a host that an error would name.
+// cutShort tells a URL whose user name or password holds a character that ends
+// it: the rest is then taken for a host, a path or a query, which errors name.
+// One @ ends the user's part, and none stands in the path behind it.
 func cutShort(dsn string) bool {
 	_, rest, isURL := strings.Cut(dsn, "://")
 	if !isURL {
 		return false
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		return false
+	authority, tail := rest, ""
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority, tail = rest[:end], rest[end:]
 	}
-	authority, tail := rest[:end], rest[end:]
-	if strings.Contains(authority, "@") || !strings.Contains(tail, "@") {
-		return false
+	if strings.Count(authority, "@") > 1 {
+		return true
 	}
-	// user=name@server and the like may stand in a query.
-	before, _, _ := strings.Cut(tail, "@")
-	return !strings.HasPrefix(tail, "/") || !strings.Contains(before, "?") || !strings.Contains(before, "=")
+	// user=name@server and the like may stand in a query, behind their name.
+	path, query, _ := strings.Cut(tail, "?")
+	name, _, found := strings.Cut(query, "@")
+	return strings.Contains(path, "@") || found && !strings.Contains(name, "=") ||
+		found && !strings.Contains(authority, "@") && !strings.HasPrefix(tail, "/")
 }
 
 // complaint turns a parser's error into one of our own sentences. Only the

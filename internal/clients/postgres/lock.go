@@ -62,7 +62,10 @@ func withLock(
 ) error {
 	config = config.Copy()
 	config.RuntimeParams["idle_session_timeout"] = "0" // It rests for as long as the work takes.
-	if wait > 0 {
+	switch {
+	case wait < 0:
+		config.RuntimeParams["lock_timeout"] = "0"
+	case wait > 0:
 		// The server gives up by itself; it would not notice that we have.
 		config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(wait.Milliseconds(), 1), 10)
 	}

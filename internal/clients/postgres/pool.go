@@ -23,8 +23,14 @@ const (
 	// the meantime is replaced instead of failing the next statement.
 	pingAfterIdle = 50 * time.Millisecond
 
-	pingTimeout     = 5 * time.Second
-	connectTimeout  = 10 * time.Second
+	pingTimeout    = 5 * time.Second
+	connectTimeout = 10 * time.Second
+
+	// lockTimeout is how long a statement waits for a lock that somebody else
+	// holds, unless the DSN says otherwise. A run that waited without end would
+	// look alive, and keep others from the work.
+	lockTimeout = "60s"
+
 	maxConnIdleTime = 5 * time.Minute
 )
 
@@ -112,6 +118,9 @@ func parse(cfg Config) (*pgxpool.Config, error) {
 		if cfg.Application != "" {
 			conn.RuntimeParams["application_name"] = cfg.Application
 		}
+	}
+	if conn.RuntimeParams["lock_timeout"] == "" && !strings.Contains(conn.RuntimeParams["options"], "lock_timeout") {
+		conn.RuntimeParams["lock_timeout"] = lockTimeout
 	}
 	if cfg.Schema != "" {
 		if err := checkSchemaName(cfg.Schema); err != nil {
