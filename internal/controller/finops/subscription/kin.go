@@ -110,6 +110,7 @@ func (e *external) addAncestors(ctx context.Context, known map[ref.Key]family.Me
 			return err
 		}
 		m = member(s)
+		m.Active = false // It only links: whether it covers was not asked.
 		known[m.Key] = m
 	}
 	return nil

@@ -194,7 +194,11 @@ func (l *life) create(s *v1alpha1.Subscription) {
 	if _, there := l.server.subs[keyOf(s)]; there {
 		return // Its namesake is still there.
 	}
-	l.note("create %s", s.Name)
+	parent := ""
+	if s.Spec.Parent != nil {
+		parent = s.Spec.Parent.SubscriptionRef.Name
+	}
+	l.note("create %s under %q, bound to %s, which requires %v, %v", s.Name, parent, s.Spec.OfferingRef.Name, l.oracle.required(s), s.Spec.Lifecycle)
 	l.write(nil, s.DeepCopy())
 }
 
