@@ -184,6 +184,27 @@ func TestDeletingIncumbent(t *testing.T) {
 	}
 }
 
+// TestLastOneDeleting shows that the last book gives up the slot too, with nobody
+// there to take it.
+func TestLastOneDeleting(t *testing.T) {
+	b := newBench(t)
+	b.deployment(t)
+	b.running(t)
+	held := b.book(t, b.a, "held", func(p *v1alpha1.PriceBook) { p.Finalizers = []string{"example.org/hold"} })
+	b.await(t, held, winner)
+	b.remove(t, held)
+	apitest.Eventually(t, "the demotion", func(ctx context.Context) error {
+		if err := b.c.Get(ctx, client.ObjectKeyFromObject(held), held); err != nil {
+			return err
+		}
+		if got := message(held, v1alpha1.TypeActive); held.Status.Active || held.Status.ActivePricing != nil ||
+			got != "no PriceBook is the active one: this one is being deleted"+messageOwnNamespace {
+			return fmt.Errorf("active %t: %s", held.Status.Active, got)
+		}
+		return nil
+	})
+}
+
 // TestPausedIncumbent shows that a book whose reconciliation is paused loses the
 // slot to one that asks for it: the election is the cluster's, not the book's.
 func TestPausedIncumbent(t *testing.T) {

@@ -68,7 +68,7 @@ func (e *external) Observe(ctx context.Context, b *v1alpha1.PriceBook) (managed.
 	if meta.WasDeleted(b) {
 		// Somebody else's finalizer holds it. It is no candidate any more, and
 		// there is nothing of ours to delete.
-		return managed.ExternalObservation{}, nil
+		return managed.ExternalObservation{}, e.resign(ctx, b)
 	}
 	ready := e.validate(b)
 	o, err := e.elect(ctx)

@@ -89,6 +89,21 @@ func (e *external) demote(ctx context.Context, b *v1alpha1.PriceBook) error {
 	return nil
 }
 
+// resign takes the slot from a book that is being deleted. Nobody else may be
+// there to do it, and a heir reconciles by itself.
+func (e *external) resign(ctx context.Context, b *v1alpha1.PriceBook) error {
+	if !b.Status.Active && !takesOver(b) {
+		return nil
+	}
+	o, err := e.electFrom(ctx, e.live)
+	if err != nil {
+		return errors.Wrap(err, "cannot elect the active price book")
+	}
+	e.next = plan{outcome: o}
+
+	return e.demote(ctx, b)
+}
+
 // promote gives it to a book that is marked. The others have lost it before.
 func (e *external) promote(ctx context.Context, b *v1alpha1.PriceBook) error {
 	b.Status.Active = true

@@ -61,7 +61,7 @@ func (e *external) reportSlot(b *v1alpha1.PriceBook) {
 		// has lost to another than before, or for another reason.
 		b.Status.ActivePricing = nil
 		b.Report(v1alpha1.Demoted(o.messageDemoted(b)))
-		if c := o.candidates[b.UID]; c.Annotation == election.Elected && o.annotated > 1 && o.winner != nil {
+		if c := o.candidates[b.UID]; c.Annotation == election.Elected && !c.Outside && o.annotated > 1 {
 			e.record.Event(b, severalAnnotated(o.annotated, key(o.winner)))
 		}
 	}
