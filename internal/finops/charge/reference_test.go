@@ -1,6 +1,7 @@
 package charge
 
 import (
+	"flag"
 	"math/big"
 	"math/rand/v2"
 	"strings"
@@ -13,8 +14,19 @@ import (
 	"github.com/provider-finops/provider-finops/internal/testkit/reference"
 )
 
-// lives is how many random lives are billed twice in a normal run.
-const lives = 20000
+var (
+	// lives is how many random lives are billed twice. Before a release more of
+	// them are: go test ./internal/finops/charge -run Reference -lives 100000.
+	lives = flag.Int("lives", 20_000, "random lives to bill twice")
+
+	seed = flag.Uint64("seed", 7, "of what is random")
+)
+
+// anywhere draws an hour of the eighteen months around a leap day.
+func anywhere(r *rand.Rand) time.Time {
+	begin, end := at("2027-06-01T00:00:00Z"), at("2028-12-01T00:00:00Z")
+	return begin.Add(time.Duration(r.IntN(int(end.Sub(begin)/time.Hour))) * time.Hour)
+}
 
 // billOf states a random Subscription in the product's terms.
 func billOf(t *testing.T, s reference.Subscription) Bill {
@@ -92,10 +104,11 @@ func measured(s reference.Subscription, rows []reference.Allocation, ids map[*re
 // TestAgreesWithReference bills random lives hour by hour and compares every row,
 // to the micro, with the reference calculator.
 func TestAgreesWithReference(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	begin := at("2026-02-27T20:00:00Z")
+	t.Logf("%d lives, seed %d", *lives, *seed)
+	r := rand.New(rand.NewPCG(*seed, 8))
 	usageRows, feeTicks := 0, 0
-	for n := range lives {
+	for n := range *lives {
+		begin := anywhere(r)
 		sub := reference.RandomSubscription(r, begin, 4)
 		bill := billOf(t, sub)
 		now := run(begin.Add(12 * time.Hour).Format(time.RFC3339))
@@ -123,7 +136,7 @@ func TestAgreesWithReference(t *testing.T) {
 			}
 			for _, row := range got {
 				if w := want[string(row.Source)]; w == nil || w.Cmp(big.NewInt(int64(row.Amount))) != 0 {
-					t.Fatalf("life %d %+v, hour %s, %s: want %s, got %d", n, sub, window, row.Source, w, row.Amount)
+					t.Fatalf("seed %d, life %d %+v, hour %s, %s: want %s, got %d", *seed, n, sub, window, row.Source, w, row.Amount)
 				}
 				if row.Source != pricing.MeterSubscription {
 					usageRows++
@@ -134,8 +147,46 @@ func TestAgreesWithReference(t *testing.T) {
 			return true
 		})
 	}
-	if usageRows < lives/2 || feeTicks < lives/2 {
+	if usageRows < *lives/2 || feeTicks < *lives/2 {
 		t.Errorf("Only %d rows of usage and %d with a fee: the random world is too empty to say anything", usageRows, feeTicks)
+	}
+}
+
+// TestLongLivesAgreeWithReference looks at single hours of the fee all over the
+// eighteen months that follow an activation, most of them around a boundary.
+func TestLongLivesAgreeWithReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 11))
+	ticks := 0
+	for n := range *lives / 4 {
+		sub := reference.RandomSubscription(r, anywhere(r), 18*30*24)
+		if sub.Fee == nil {
+			continue
+		}
+		bill := billOf(t, sub)
+		until := sub.Activated.AddDate(1, 6, 0)
+		for range 8 {
+			window := sub.Activated.Truncate(time.Hour).Add(time.Duration(r.IntN(18*30*24)) * time.Hour)
+			if r.IntN(2) == 0 { // The midnight that begins a month closes the hour before it.
+				window = time.Date(window.Year(), window.Month()+1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Hour)
+			}
+			if window.After(until) {
+				continue
+			}
+			got, err := bill.Closed(Run{Hour: window.Add(time.Hour)}, window, nil, nil, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := sub.Between(window, window.Add(time.Hour))
+			if want.Cmp(big.NewInt(int64(got[0].Amount))) != 0 {
+				t.Fatalf("seed %d, life %d %+v of %+v, hour %s: want %s, got %d", *seed, n, sub.Fee, sub, window, want, got[0].Amount)
+			}
+			if got[0].Amount > 0 {
+				ticks++
+			}
+		}
+	}
+	if ticks < *lives/10 {
+		t.Errorf("Only %d hours with a fee: the random world is too empty to say anything", ticks)
 	}
 }
 
@@ -144,8 +195,8 @@ func TestAgreesWithReference(t *testing.T) {
 // the Subscription is let go.
 func TestWholeLifeIsCharged(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	begin := at("2026-02-27T20:00:00Z")
-	for n := range lives / 10 {
+	for n := range *lives / 10 {
+		begin := anywhere(r)
 		sub := reference.RandomSubscription(r, begin, 40)
 		if sub.Fee == nil || sub.Deactivated.IsZero() {
 			continue

@@ -51,12 +51,17 @@ func (r *run) closeOut(ctx context.Context) []*subject {
 	return leaving
 }
 
-// writeCloseOut stores the last rows of all who leave, in one transaction.
+// forever is when no hour has begun yet.
+var forever = time.Date(9999, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// writeCloseOut stores the last rows of all who leave, in one transaction, and
+// clears away what is open after their ends: a row of an hour that was in progress
+// when an earlier run could not let them go yet.
 func (r *run) writeCloseOut(ctx context.Context, leaving []*subject, rows map[*subject][]charge.Row) error {
-	hours, months := spanOf(rows)
-	if len(months) == 0 {
-		return nil
+	if len(rows) == 0 {
+		return nil // Nobody of them was ever billed.
 	}
+	hours, months := spanOf(rows)
 	for _, month := range months { // They may lie years apart, and ahead.
 		if _, err := postgres.EnsureMonths(ctx, r.pool, month, month); err != nil {
 			return err
@@ -76,10 +81,42 @@ func (r *run) writeCloseOut(ctx context.Context, leaving []*subject, rows map[*s
 		if _, err := postgres.StageCharges(ctx, tx, lastCharges(leaving, rows)); err != nil {
 			return err
 		}
+		if err := postgres.StageWindows(ctx, tx, endings(leaving)); err != nil {
+			return err
+		}
+		deleted, err := postgres.DeleteVanishedCharges(ctx, tx, r.ClusterID, postgres.Hours{First: earliestEnding(leaving), End: forever})
+		if err != nil {
+			return err
+		}
 		written, err := postgres.MergeCharges(ctx, tx, r.ClusterID, hours, r.now)
 		r.written += written
+		r.deleted += deleted
 		return err
 	})
+}
+
+// endings say that nothing is open from the ends of lives on.
+func endings(leaving []*subject) iter.Seq[postgres.ChargedWindow] {
+	return func(yield func(postgres.ChargedWindow) bool) {
+		for _, s := range leaving {
+			if s.bill == nil {
+				continue
+			}
+			if !yield(postgres.ChargedWindow{SubscriptionUID: s.uid, First: hour.Of(s.life.DeactivatedAt)}) {
+				return
+			}
+		}
+	}
+}
+
+func earliestEnding(leaving []*subject) time.Time {
+	first := forever
+	for _, s := range leaving {
+		if ended := hour.Of(s.life.DeactivatedAt); s.bill != nil && ended.Before(first) {
+			first = ended
+		}
+	}
+	return first
 }
 
 func lastCharges(leaving []*subject, rows map[*subject][]charge.Row) iter.Seq2[postgres.Charge, error] {

@@ -99,6 +99,40 @@ func TestCloseOut(t *testing.T) {
 	}
 }
 
+// TestNothingStaysOpen lets a Subscription go in the same hour in which an earlier
+// run could not yet: the row of the hour in progress that one left has nobody to
+// finish it.
+func TestNothingStaysOpen(t *testing.T) {
+	s := newStage(t)
+	s.activeBook()
+	book := s.tariff("EUR", 20000)
+	s.collector("allocations", v1alpha1.CostJobTypeResourceCostCollection)
+	s.offering("daily", withMeters(fee(v1alpha1.TickAlignmentDayBoundary, "1", 24000000), v1alpha1.MeterCPUHour))
+	s.subscription("sub", "daily", "2026-04-01T12:00:00Z", v1alpha1.UsageSource{Namespace: "app"})
+	s.measure("2026-04-01T12:00:00Z", "api-1", "1", book, false)
+	s.remove("sub", "2026-04-01T12:30:00Z")
+
+	s.mustRun("2026-04-01T13:00:00Z")
+	want := []string{"sub 01 12 cpuHour 10000 EUR ~", "sub 01 12 subscription 0 EUR ~", "sub 01 13 subscription 0 EUR ~"}
+	if diff := cmp.Diff(want, s.charges()); diff != "" {
+		t.Errorf("The hour of the end is not measured for good, so everything is open: -want, +got:\n%s", diff)
+	}
+
+	s.measure("2026-04-01T12:00:00Z", "api-1", "1", book, true)
+	s.mustRun("2026-04-01T13:00:00Z")
+	want = []string{
+		"sub 01 12 cpuHour 10000 EUR", "sub 01 12 subscription 0 EUR",
+		`sub 01 23 subscription 12000000 EUR {"closeOut": true, "proratedSeconds": 43200}`,
+	}
+	if diff := cmp.Diff(want, s.charges()); diff != "" {
+		t.Errorf("Nothing is left open: -want, +got:\n%s", diff)
+	}
+	if !s.gone("sub") {
+		t.Error("The hour of the end is final, so nothing holds the Subscription; it is still there")
+	}
+	verified(t, s.db, s.cluster)
+}
+
 // TestHeld checks that what is not settled is kept, and that what was never
 // activated is not (OPEN-SUB-11).
 func TestHeld(t *testing.T) {
