@@ -191,6 +191,9 @@ type CostMetric struct {
 
 // A Subscription binds somebody to an Offering. It is billed from the moment
 // every gate passes for the first time until it ends, and ends once.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.activatedAt) || (has(self.status) && has(self.status.activatedAt) && self.status.activatedAt == oldSelf.status.activatedAt)",message="status.activatedAt is written once"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.deactivatedAt) || (has(self.status) && has(self.status.deactivatedAt) && self.status.deactivatedAt == oldSelf.status.deactivatedAt)",message="status.deactivatedAt is written once"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.compatibilityRoot) || (has(self.status) && has(self.status.compatibilityRoot) && self.status.compatibilityRoot == oldSelf.status.compatibilityRoot)",message="status.compatibilityRoot is written once"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,categories={finops}
