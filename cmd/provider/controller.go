@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -240,7 +241,8 @@ func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment,
 	if err != nil {
 		return nil, &settingError{fmt.Errorf("cannot use POSTGRES_CONNECTION_STRING: %w", err)}
 	}
-	if err := mgr.Add(connection); err != nil {
+	watcher := database.NewWatcher(connection, env.clusterID, env.limits, now, logging.NewLogrLogger(log))
+	if err := errors.Join(mgr.Add(connection), mgr.Add(watcher), watcher.Register(metrics.Registry)); err != nil {
 		return nil, fmt.Errorf("cannot add the database connection: %w", err)
 	}
 	m := mirror.New(connection, env.clusterID, now)

@@ -4,9 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
+	"github.com/provider-finops/provider-finops/internal/finops/collection"
+)
+
+// What the pods take where the controller says nothing: the template's lookback
+// and the collectors' own backfill.
+const (
+	podLookbackHours = 5
+	podBackfillHours = 72
 )
 
 // environment is what the manager takes from its variables (part 80.5).
@@ -23,6 +32,7 @@ type environment struct {
 	multiTenantOperator bool
 	webhooks            bool
 	podVariables        map[string]string
+	limits              collection.Limits // How far back the pods look.
 }
 
 // readEnvironment reads the manager's variables. The error names every one
@@ -50,6 +60,22 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 	}
 
 	var wrong []error
+	for name, hours := range map[string]struct {
+		set      *int
+		fallback int
+	}{
+		"HOURS_LOOKBACK":     {&e.limits.LookbackHours, podLookbackHours},
+		"MAX_BACKFILL_HOURS": {&e.limits.BackfillHours, podBackfillHours},
+	} {
+		*hours.set = hours.fallback
+		if value := getenv(name); value != "" {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 {
+				wrong = append(wrong, fmt.Errorf("environment variable %s must be a number of hours, not %q", name, value))
+			}
+			*hours.set = n
+		}
+	}
 	for _, required := range []string{"POSTGRES_CONNECTION_STRING", "OPENCOST_CONNECTION_STRING", "OPENCOST_DEPLOYMENT_NAME", "OPENCOST_DEPLOYMENT_NAMESPACE"} {
 		if getenv(required) == "" {
 			wrong = append(wrong, fmt.Errorf("environment variable %s must be set", required))

@@ -78,3 +78,15 @@ func (l Limits) Boundary(pinned time.Time, ev Evidence) Boundary {
 	}
 	return Below(end)
 }
+
+// Gap returns how many hours before the present one are not settled, of those
+// that a run may still fetch.
+func (l Limits) Gap(present time.Time, known Ledger) int {
+	gap := 0
+	for h := l.Oldest(present); h.Before(present); h = h.Add(hour.Length) {
+		if known.missing(h) {
+			gap++
+		}
+	}
+	return gap
+}

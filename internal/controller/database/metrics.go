@@ -1,0 +1,136 @@
+package database
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/collection"
+	"github.com/provider-finops/provider-finops/internal/finops/hour"
+)
+
+const (
+	// watchEvery is how often the ledger is looked at, and watchTimeout how long
+	// a look may take.
+	watchEvery   = time.Minute
+	watchTimeout = 20 * time.Second
+)
+
+var (
+	boundary = prometheus.NewDesc("finops_allocation_boundary_timestamp_seconds",
+		"The hour up to which usage is measured for good: metered charges before it are final.", nil, nil)
+
+	gap = prometheus.NewDesc("finops_allocation_gap_hours",
+		"How many hours that have closed are not measured for good, of those that a run may still fetch.", nil, nil)
+)
+
+// A Watcher reads from the ledger how far the collection of a cluster has come.
+// It tells nothing while it cannot look: an old figure would hide an outage.
+type Watcher struct {
+	connection *Connection
+	scope      postgres.Scope
+	limits     collection.Limits
+	clock      clock.PassiveClock
+	log        logging.Logger
+
+	mu    sync.Mutex
+	known bool
+	now   figures
+}
+
+type figures struct {
+	boundary time.Time // Zero while nothing is measured for good.
+	gap      int
+}
+
+// NewWatcher returns a watcher of the rows that the pods of this installation
+// write. Of the limits those count that say how far back a run looks.
+func NewWatcher(c *Connection, clusterID string, l collection.Limits, now clock.PassiveClock, log logging.Logger) *Watcher {
+	scope := postgres.Scope{ClusterID: clusterID, Aggregation: collection.DefaultAggregation}
+	return &Watcher{connection: c, scope: scope, limits: l, clock: now, log: log}
+}
+
+// Register makes the figures known to a registry. Of several watchers in one
+// process the first one tells.
+func (w *Watcher) Register(registry prometheus.Registerer) error {
+	err := registry.Register(w)
+	var again prometheus.AlreadyRegisteredError
+	if err != nil && !errors.As(err, &again) {
+		return errors.Wrap(err, "cannot register the metrics of the collection")
+	}
+	return nil
+}
+
+// Start looks every minute, as soon as the database can be used. It ends with
+// its context.
+func (w *Watcher) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-w.connection.Ready():
+	}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := w.look(ctx); err != nil {
+			w.log.Info("cannot read how far the collection has come", "error", err.Error())
+		}
+	}, watchEvery)
+	return nil
+}
+
+// NeedLeaderElection is true: one replica that asks is enough.
+func (w *Watcher) NeedLeaderElection() bool { return true }
+
+func (w *Watcher) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	f, err := w.read(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known, w.now = err == nil, f
+	return err
+}
+
+func (w *Watcher) read(ctx context.Context) (figures, error) {
+	pool, err := w.connection.Pool()
+	if err != nil {
+		return figures{}, err
+	}
+	present := hour.Of(w.clock.Now())
+	evidence, err := postgres.CollectionEvidence(ctx, pool, w.scope, w.limits.Oldest(present), present)
+	if err != nil {
+		return figures{}, err
+	}
+
+	evidence.Collecting = true // Whoever reads this wants to know whether it is so.
+	f := figures{gap: w.limits.Gap(present, evidence.Ledger)}
+	if at := w.limits.Boundary(present, evidence).Cap(present); !at.IsZero() {
+		f.boundary = at
+	}
+	return f, nil
+}
+
+// Describe implements prometheus.Collector.
+func (w *Watcher) Describe(out chan<- *prometheus.Desc) {
+	out <- boundary
+	out <- gap
+}
+
+// Collect implements prometheus.Collector.
+func (w *Watcher) Collect(out chan<- prometheus.Metric) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.known {
+		return
+	}
+	if !w.now.boundary.IsZero() {
+		out <- prometheus.MustNewConstMetric(boundary, prometheus.GaugeValue, float64(w.now.boundary.Unix()))
+	}
+	out <- prometheus.MustNewConstMetric(gap, prometheus.GaugeValue, float64(w.now.gap))
+}
