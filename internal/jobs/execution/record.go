@@ -3,7 +3,9 @@ package execution
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,9 +16,14 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 )
 
-// maxError is how many bytes of an error a record keeps: ten of them have to fit
-// an object that people read.
-const maxError = 2000
+// How many bytes of an error a record keeps, as they are written in JSON. People
+// read the newest; of those before it they want to know whether it is the same.
+// A status with ten failures stays below four kilobytes (P15). The whole text is
+// in the log of the run.
+const (
+	maxNewestError  = 900
+	maxEarlierError = 150
+)
 
 // A Record tells about one run.
 type Record struct {
@@ -55,22 +62,45 @@ func (r Record) addTo(status *v1alpha1.CostJobStatus) {
 		status.LastSuccessfulExecutionTime = &start
 	} else {
 		entry.Status = v1alpha1.ExecutionStatusFailed
-		entry.Error = shortened(r.Err.Error())
+		entry.Error = r.Err.Error()
 	}
 	status.LastExecutionTime = &start
 	status.LastExecutionStatus = entry.Status
 
 	history := append([]v1alpha1.ExecutionRecord{entry}, status.ExecutionHistory...)
-	status.ExecutionHistory = history[:min(len(history), v1alpha1.MaxExecutionHistory)]
+	history = history[:min(len(history), v1alpha1.MaxExecutionHistory)]
+	for i := range history {
+		limit := maxEarlierError
+		if i == 0 {
+			limit = maxNewestError
+		}
+		history[i].Error = shortened(history[i].Error, limit)
+	}
+	status.ExecutionHistory = history
 }
 
-func shortened(text string) string {
-	if len(text) <= maxError {
+// shortened cuts a text between characters, so that its JSON keeps within a limit
+// of bytes.
+func shortened(text string, limit int) string {
+	const mark = "…"
+	if quoted(text) <= limit {
 		return text
 	}
-	cut := maxError
-	for cut > 0 && text[cut]&0xC0 == 0x80 { // Not in the middle of a character.
-		cut--
+	text = strings.TrimSuffix(text, mark)
+	used := len(mark)
+	for at, c := range text {
+		if used += quoted(string(c)); used > limit {
+			return text[:at] + mark
+		}
 	}
-	return text[:cut] + "…"
+	return text + mark
+}
+
+// quoted is the length of a text in JSON, without its quotes.
+func quoted(text string) int {
+	out, err := json.Marshal(text)
+	if err != nil {
+		return len(text)
+	}
+	return len(out) - len(`""`)
 }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -67,12 +68,40 @@ func TestAddTo(t *testing.T) {
 }
 
 func TestShortened(t *testing.T) {
-	if got := shortened("short"); got != "short" {
+	if got := shortened("short", 100); got != "short" {
 		t.Errorf("What is short stays as it is, got %q", got)
 	}
-	for _, long := range []string{strings.Repeat("x", 3*maxError), strings.Repeat("ä", maxError), "x" + strings.Repeat("ä", maxError)} {
-		if got := shortened(long); len(got) > maxError+len("…") || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
-			t.Errorf("What is long is cut between characters, got %d bytes, valid %t", len(got), utf8.ValidString(got))
+	for _, long := range []string{strings.Repeat("x", 300), strings.Repeat("ä", 100), "x" + strings.Repeat("ä", 100), strings.Repeat(`"`, 200), strings.Repeat("<", 99), strings.Repeat("…", 99)} {
+		got := shortened(long, 100)
+		if quoted(got) > 100 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") || strings.HasSuffix(got, "……") != strings.HasSuffix(long, "……") {
+			t.Errorf("What is long is cut between characters, got %q", got)
 		}
+		if again := shortened(got, 100); again != got {
+			t.Errorf("What was cut stays as it is, got %q of %q", again, got)
+		}
+	}
+}
+
+// TestTenFailures holds the size of a status (P15): ten failures with texts as
+// long and as full of quotes as they come.
+func TestTenFailures(t *testing.T) {
+	status := v1alpha1.CostJobStatus{Conditions: []metav1.Condition{{
+		Type: "Synced", Status: metav1.ConditionTrue, Reason: "ReconcileSuccess", ObservedGeneration: 12, LastTransitionTime: metav1.Now(),
+	}}}
+	start := time.Date(2026, 4, 1, 13, 0, 7, 0, time.UTC)
+	for n := range 12 {
+		text := strings.Repeat(`cannot read "window" from <html> & `, 200)
+		Record{Start: start.Add(time.Duration(n) * time.Hour), Duration: 83*time.Minute + 59999*time.Millisecond, Err: errors.New(text)}.addTo(&status)
+	}
+	out, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(out))
+	if len(out) > 4096 || len(status.ExecutionHistory) != v1alpha1.MaxExecutionHistory {
+		t.Errorf("a status with %d failures has %d bytes, want 10 and at most 4096", len(status.ExecutionHistory), len(out))
+	}
+	if newest, earlier := status.ExecutionHistory[0].Error, status.ExecutionHistory[1].Error; len(newest) < 500 || len(earlier) < 80 || !strings.HasPrefix(newest, earlier[:80]) {
+		t.Errorf("the texts say too little: %q, %q", newest, earlier)
 	}
 }
