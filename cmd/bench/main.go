@@ -66,6 +66,14 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
+func ids(goals []bench.Goal) []string {
+	all := make([]string, 0, len(goals))
+	for _, g := range goals {
+		all = append(all, g.ID)
+	}
+	return all
+}
+
 func choose(all []bench.Goal, only string) ([]bench.Goal, error) {
 	if only == "" {
 		return all, nil
@@ -74,7 +82,7 @@ func choose(all []bench.Goal, only string) ([]bench.Goal, error) {
 	for id := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(all, func(g bench.Goal) bool { return g.ID == strings.TrimSpace(id) })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no goal %q", id)
+			return nil, fmt.Errorf("there is no goal %q; there are %s", id, strings.Join(ids(all), ", "))
 		}
 		chosen = append(chosen, all[i])
 	}
