@@ -2,6 +2,7 @@ package v1alpha1_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,10 +17,7 @@ func TestWrittenOnce(t *testing.T) {
 	const early, late = "2026-04-01T09:00:00Z", "2026-04-01T10:00:00Z"
 	stamped := map[string]any{"activatedAt": early, "deactivatedAt": late, "compatibilityRoot": "a"}
 	but := func(field string, value any) map[string]any {
-		status := map[string]any{}
-		for k, v := range stamped {
-			status[k] = v
-		}
+		status := maps.Clone(stamped)
 		if status[field] = value; value == nil {
 			delete(status, field)
 		}
