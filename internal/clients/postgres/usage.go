@@ -112,7 +112,7 @@ func lifeRows(subjects iter.Seq[UsageSubject]) iter.Seq2[[]any, error] {
 // up exactly over its rows. Averages count with the billable seconds of their
 // row, totals with its billable seconds too, but then to be divided by
 // ShareSeconds, the length of the row; rows that are billable as a whole have
-// both as one.
+// both as one. A PricebookID of zero is that of rows without a book.
 type Usage struct {
 	Subject      int
 	Hour         time.Time

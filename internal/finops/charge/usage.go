@@ -62,6 +62,25 @@ func (u Usage) quantity(m pricing.Meter) *big.Rat {
 	return new(big.Rat).Quo(sum, new(big.Rat).SetInt(divisor))
 }
 
+// Unrated are the meters of the bill for which something was used that has no
+// rate: it is dropped, and somebody should know (60.9).
+func (b Bill) Unrated(usage []Usage, books Books) []pricing.Meter {
+	if !b.metered {
+		return nil
+	}
+	var unrated []pricing.Meter
+	for _, m := range b.terms.Meters {
+		field, _ := m.Name.Field()
+		for _, u := range usage {
+			if _, rated := books[u.BookID].Rates[field]; !rated && u.quantity(m.Name).Sign() > 0 {
+				unrated = append(unrated, m.Name)
+				break
+			}
+		}
+	}
+	return unrated
+}
+
 // A Book is what a price book's recorded rates were when its rows were
 // measured.
 type Book struct {

@@ -101,6 +101,10 @@ func (p *printer) rowHeading(row postgres.RecordedCharge, offerings []postgres.R
 // measured writes what one allocation row adds.
 func (p *printer) measured(name, namespace string, l charge.Line, currency string) {
 	p.linef("  Measured    %s in %s, %s to %s, %d of %d seconds billable", name, namespace, instant(l.Start), instant(l.End), l.SpanSeconds, l.WholeSeconds)
+	if l.BookID == 0 {
+		p.linef("              %s, not billed: it was measured without a price book", decimal(l.Quantity))
+		return
+	}
 	if !l.Rated {
 		p.linef("              %s, not billed: price book %d has no rate for it", decimal(l.Quantity), l.BookID)
 		return

@@ -170,7 +170,9 @@ func (d *desk) rowsOf(s *subject, p pass, usage func(time.Time) []charge.Usage) 
 	var failed error
 	windows := p.windows(s)
 	windows.Each(func(window time.Time) bool {
-		rows, err := p.rows(s, window, usage(window))
+		measured := usage(window)
+		d.noteUnrated(s, p, window, measured)
+		rows, err := p.rows(s, window, measured)
 		all, failed = append(all, rows...), err
 		return err == nil
 	})

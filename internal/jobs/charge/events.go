@@ -28,21 +28,42 @@ func chargeParked(why error) event {
 	return event{corev1.EventTypeWarning, v1alpha1.ReasonImplausibleCharge, why.Error()}
 }
 
-// emit writes an event. A run that may not, or cannot, goes on without: an event
-// is never the only signal.
+// reportUnrated says what was used and cannot be billed, in the log and, for those
+// who do not read it, on the CostJob.
+func (r *run) reportUnrated(ctx context.Context) {
+	if len(r.unrated.hours) == 0 {
+		return
+	}
+	message := r.unrated.String()
+	r.log.Info(message)
+	if !r.recorded() {
+		return
+	}
+	r.write(ctx, corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "CostJob", Namespace: r.CostJob.Namespace, Name: r.CostJob.Name,
+	}, event{corev1.EventTypeWarning, "UsageWithoutRate", message})
+}
+
+// emit writes an event of a Subscription.
 func (r *run) emit(ctx context.Context, s *subject, e event) {
+	r.write(ctx, corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Subscription",
+		Namespace: s.key.Namespace, Name: s.key.Name, UID: types.UID(s.uid),
+	}, e)
+}
+
+// write writes an event. A run that may not, or cannot, goes on without: an event
+// is never the only signal.
+func (r *run) write(ctx context.Context, about corev1.ObjectReference, e event) {
 	at := metav1.NewTime(r.now)
 	err := r.client.Create(ctx, &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, GenerateName: s.key.Name + "."},
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Subscription",
-			Namespace: s.key.Namespace, Name: s.key.Name, UID: types.UID(s.uid),
-		},
-		Type: e.kind, Reason: e.reason, Message: e.message,
+		ObjectMeta:     metav1.ObjectMeta{Namespace: about.Namespace, GenerateName: about.Name + "."},
+		InvolvedObject: about,
+		Type:           e.kind, Reason: e.reason, Message: e.message,
 		Source:         corev1.EventSource{Component: FieldManager},
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 	})
 	if err != nil {
-		r.log.V(1).Info("cannot emit an event", "subscription", s.key, "reason", e.reason, "error", err.Error())
+		r.log.V(1).Info("cannot emit an event", "kind", about.Kind, "object", about.Namespace+"/"+about.Name, "reason", e.reason, "error", err.Error())
 	}
 }

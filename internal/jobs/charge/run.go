@@ -50,6 +50,7 @@ type run struct {
 	books  charge.Books
 	world  world
 
+	unrated          unrated
 	written, deleted int64
 	patched          int64
 	released         int64
@@ -137,6 +138,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.charge(ctx); err != nil {
 		return err
 	}
+	r.reportUnrated(ctx)
 	leaving := r.closeOut(ctx)
 	summed := r.summarize(ctx)
 	if ctx.Err() == nil { // Told to stop, or without the lock: what is published is for another run.

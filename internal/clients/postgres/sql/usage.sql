@@ -11,7 +11,7 @@ WITH measured AS MATERIALIZED (
            -- CronJobs name their Jobs after themselves and the minute.
            CASE WHEN lower(controller_kind) = 'job' THEN substring(controller FROM '^(.*)-[0-9]+$') END AS cron_job,
            pod,
-           pricebook_id,
+           coalesce(pricebook_id, 0) AS pricebook_id, -- A row without a book is never billed, but reported.
            floor(extract(epoch FROM alloc_start))::bigint AS began,
            floor(extract(epoch FROM alloc_end))::bigint   AS ended,
            cpu_core_usage_avg,
@@ -24,7 +24,6 @@ WITH measured AS MATERIALIZED (
        AND aggregation = @aggregation
        AND hour >= @first_hour
        AND hour < @end_hour
-       AND pricebook_id IS NOT NULL -- A row without a book is never billed.
 ), matched AS (
     SELECT s.subscription, m.row
       FROM usage_sources AS s
