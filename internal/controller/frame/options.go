@@ -6,6 +6,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -41,6 +42,23 @@ func (o Options) ForControllerRuntime() controller.Options {
 		RateLimiter:             ratelimiter.NewController(),
 		RecoverPanic:            &recoverPanic,
 	}
+}
+
+// onlyWarnings is the runtime's recorder. What succeeds it says of every row
+// that is stored, which tells users nothing and costs the API server as much as
+// the status does; what happened to an object its kind says itself.
+type onlyWarnings struct{ event.Recorder }
+
+// Event records warnings.
+func (r onlyWarnings) Event(o runtime.Object, e event.Event) {
+	if e.Type == event.TypeWarning {
+		r.Recorder.Event(o, e)
+	}
+}
+
+// WithAnnotations returns such a recorder with annotations.
+func (r onlyWarnings) WithAnnotations(keysAndValues ...string) event.Recorder {
+	return onlyWarnings{r.Recorder.WithAnnotations(keysAndValues...)}
 }
 
 // Recorder returns the recorder of the named controller's events.

@@ -45,7 +45,7 @@ type Kind struct {
 func NewReconciler[T resource.Managed](mgr ctrl.Manager, o Options, k Kind, statuses *Statuses, c managed.TypedExternalConnector[T], extra ...managed.ReconcilerOption) reconcile.Reconciler {
 	opts := append([]managed.ReconcilerOption{
 		managed.WithLogger(o.Logger.WithValues("controller", k.Name)),
-		managed.WithRecorder(Recorder(mgr, k.Name)),
+		managed.WithRecorder(onlyWarnings{Recorder(mgr, k.Name)}),
 		managed.WithPollInterval(o.Poll),
 		managed.WithPollIntervalHook(pollHook(k)),
 		managed.WithTypedExternalConnector(c),

@@ -40,6 +40,17 @@ func (m *Mirror) Probe(ctx context.Context) {
 	}
 }
 
+// Usable tells whether what is stored now is likely to be stored. A nil Mirror
+// always is.
+func (m *Mirror) Usable() bool {
+	if m == nil {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loaded && !m.missed
+}
+
 // Returned is a source of requests for a controller: those that a function
 // lists when the database is back.
 func (m *Mirror) Returned(all func(context.Context) []reconcile.Request) source.Source {

@@ -20,6 +20,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -74,6 +75,11 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 
 	before := s.DeepCopy()
 	report(s, d)
+	if s.GetCondition(xpv2.TypeSynced).Reason == "" && d.Retry == nil && e.mirror.Usable() {
+		// The first look will very likely succeed. To say so now saves every new
+		// Subscription a write; a failure is written as such.
+		s.SetConditions(xpv2.ReconcileSuccess())
+	}
 	if err := e.statuses.Keep(ctx, s); err != nil {
 		return managed.ExternalObservation{}, errors.Wrap(err, "cannot store what was decided about the Subscription")
 	}

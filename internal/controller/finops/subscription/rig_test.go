@@ -84,6 +84,7 @@ type rig struct {
 	pool   *pgxpool.Pool
 	count  *counter
 	source *source
+	mirror *mirror.Mirror
 	clock  *clocktesting.FakePassiveClock
 	writes *apitest.Writes
 }
@@ -104,6 +105,7 @@ func startWith(t *testing.T, settings subscription.Settings) *rig {
 		t: t, pool: pool, count: count, source: &source{pool: pool}, writes: writes, clock: clocktesting.NewFakePassiveClock(noon),
 	}
 	m := mirror.New(r.source, "default", r.clock)
+	r.mirror = m
 	o := frame.Options{
 		Logger: logging.NewNopLogger(), Clock: r.clock, Poll: 200 * time.Millisecond, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
 	}
