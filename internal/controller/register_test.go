@@ -77,6 +77,13 @@ func TestSetup(t *testing.T) {
 			t.Fatalf("cannot create the object of %s: %v", name, err)
 		}
 	}
+	t.Cleanup(func() { // There is one election and one provider; other tests have theirs.
+		for _, obj := range []client.Object{book, provider} {
+			if err := c.Delete(context.Background(), obj); err != nil {
+				t.Errorf("cannot delete %q: %v", obj.GetName(), err)
+			}
+		}
+	})
 	if err := c.Create(t.Context(), deployment(ns)); err != nil {
 		t.Fatal(err)
 	}
