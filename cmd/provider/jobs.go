@@ -7,8 +7,11 @@ import (
 	"runtime/debug"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/opencost"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/jobs/allocation"
@@ -16,9 +19,13 @@ import (
 	"github.com/provider-finops/provider-finops/internal/jobs/retention"
 )
 
-// jobMemory is where a job's garbage collector starts to work harder, unless
-// GOMEMLIMIT says otherwise. The jobs stream, so what lies above it is garbage.
-const jobMemory = 40 << 20
+// Where a job's garbage collector starts to work harder, unless GOMEMLIMIT says
+// otherwise. The jobs stream, so what lies above it is garbage. The text of the
+// program, some 40 MiB, comes on top.
+const (
+	allocationMemory = 40 << 20
+	chargeMemory     = 20 << 20
+)
 
 func runAllocation(ctx context.Context, f *flags, getenv func(string) string) error {
 	settings, err := allocation.FromEnvironment(getenv)
@@ -29,7 +36,7 @@ func runAllocation(ctx context.Context, f *flags, getenv func(string) string) er
 	if err != nil {
 		return &settingError{fmt.Errorf("cannot use OPENCOST_CONNECTION_STRING: %w", err)}
 	}
-	kube, err := jobClient(f, getenv)
+	kube, err := jobClient(f, getenv, allocationMemory)
 	if err != nil {
 		return err
 	}
@@ -60,7 +67,7 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 	if err := errors.Join(err, unreadable); err != nil {
 		return &settingError{err}
 	}
-	kube, err := jobClient(f, getenv)
+	kube, err := jobClient(f, getenv, chargeMemory)
 	if err != nil {
 		return err
 	}
@@ -84,12 +91,14 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 }
 
 // jobClient reads from the API server itself: a job lives for one run.
-func jobClient(f *flags, getenv func(string) string) (client.Client, error) {
+func jobClient(f *flags, getenv func(string) string, memory int64) (client.Client, error) {
 	if getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(jobMemory)
+		debug.SetMemoryLimit(memory)
 	}
-	scheme, err := newScheme()
-	if err != nil {
+	// Of Kubernetes' own kinds a job writes events; all of them would cost some
+	// megabytes.
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("cannot register the API's types: %w", err)
 	}
 	cfg, err := newRESTConfig(f.maxReconcileRate)
