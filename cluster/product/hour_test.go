@@ -1,24 +1,25 @@
 package product
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+func newCostJob(namespace, name, of string) costJob {
+	var j costJob
+	j.Metadata.Namespace, j.Metadata.Name, j.Spec.Type = namespace, name, of
+	return j
+}
+
 func TestInOrder(t *testing.T) {
-	var list struct{ Items []costJob }
-	if err := json.Unmarshal([]byte(`{"items": [
-		{"metadata": {"namespace": "b", "name": "x"}, "spec": {"type": "SubscriptionChargeCollection"}},
-		{"metadata": {"namespace": "c", "name": "x"}, "spec": {"type": "ResourceCostCollection"}},
-		{"metadata": {"namespace": "a", "name": "y"}, "spec": {"type": "SubscriptionChargeCollection"}},
-		{"metadata": {"namespace": "a", "name": "z"}, "spec": {"type": "ResourceCostCollection"}}
-	]}`), &list); err != nil {
-		t.Fatal(err)
+	const charges = "SubscriptionChargeCollection"
+	jobs := []costJob{
+		newCostJob("b", "x", charges), newCostJob("c", "x", allocationType),
+		newCostJob("a", "y", charges), newCostJob("a", "z", allocationType),
 	}
 	var got []string
-	for _, job := range inOrder(list.Items) {
+	for _, job := range inOrder(jobs) {
 		got = append(got, job.String())
 	}
 	want := []string{"a/z", "c/x", "a/y", "b/x"}
