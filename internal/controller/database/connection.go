@@ -26,6 +26,10 @@ const (
 	// upgradeTimeout bounds one attempt to upgrade the schema.
 	upgradeTimeout = 2 * time.Minute
 
+	// startPatience is how long a question waits for the first attempt, so that
+	// nobody is told of a database that is away while it is only being set up.
+	startPatience = 5 * time.Second
+
 	// monthsEvery is how often the months ahead are made, and monthsAhead how
 	// many there are to be beside the current one (design R11).
 	monthsEvery = 24 * time.Hour
@@ -42,6 +46,9 @@ type Connection struct {
 	clock  clock.PassiveClock
 	log    logging.Logger
 
+	starting context.Context //nolint:containedctx // Ends with the first attempt, or with the patience.
+	started  context.CancelFunc
+
 	mu    sync.RWMutex
 	err   error         // Why the pool cannot be used; nil once it can.
 	ready chan struct{} // Closed when it can.
@@ -54,11 +61,17 @@ func New(ctx context.Context, cfg postgres.Config, c clock.PassiveClock, log log
 	if err != nil {
 		return nil, err
 	}
-	return &Connection{pool: pool, config: cfg, clock: c, log: log, err: errStarting, ready: make(chan struct{})}, nil
+	starting, started := context.WithTimeout(ctx, startPatience)
+	return &Connection{
+		pool: pool, config: cfg, clock: c, log: log, starting: starting, started: started,
+		err: errStarting, ready: make(chan struct{}),
+	}, nil
 }
 
-// Pool returns the pool, or an error that says why it cannot be used.
+// Pool returns the pool, or an error that says why it cannot be used. At the
+// start it waits a moment for the first attempt.
 func (c *Connection) Pool() (*pgxpool.Pool, error) {
+	<-c.starting.Done()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.err != nil {
@@ -92,6 +105,7 @@ func (c *Connection) upgrade(ctx context.Context) error {
 		defer cancel()
 		err := postgres.Migrate(attempt, c.pool, c.config)
 		c.set(err)
+		c.started()
 		return err == nil, nil
 	})
 }

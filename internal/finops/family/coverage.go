@@ -8,6 +8,9 @@ import (
 type Family struct {
 	members map[ref.Key]Member
 
+	// active finds the active members by what they are bound to.
+	active map[ref.Key][]ref.Key
+
 	// removed holds the parents of members that no longer exist.
 	removed map[ref.Key]ref.Key
 }
@@ -17,10 +20,15 @@ type Family struct {
 // exist, the parent that each of them named: their children are still beneath
 // it (OPEN-SUB-5). It may be nil.
 func New(root string, members []Member, removed map[ref.Key]ref.Key) Family {
-	f := Family{members: map[ref.Key]Member{}, removed: removed}
+	f := Family{members: make(map[ref.Key]Member, len(members)), active: map[ref.Key][]ref.Key{}, removed: removed}
 	for _, m := range members {
 		if m.Root == root {
 			f.members[m.Key] = m
+		}
+	}
+	for k, m := range f.members {
+		if m.Active {
+			f.active[m.Offering] = append(f.active[m.Offering], k)
 		}
 	}
 	return f
@@ -32,8 +40,9 @@ func New(root string, members []Member, removed map[ref.Key]ref.Key) Family {
 func (f Family) Provider(of Member, offering ref.Key) (Member, bool) {
 	var provider Member
 	var found bool
-	for _, m := range f.members {
-		if !m.Active || m.Offering != offering || m.Key == of.Key || m.UID == of.UID {
+	for _, k := range f.active[offering] {
+		m := f.members[k]
+		if m.Key == of.Key || m.UID == of.UID {
 			continue
 		}
 		if found && ref.Compare(provider.Key, m.Key) < 0 || f.beneath(m, of) {

@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -54,6 +55,11 @@ type listed struct {
 	mu      sync.Mutex // Held while listing, so that whoever waits shares the answer.
 	version uint64
 	members []family.Member
+
+	// kin is the family of the members, and of gone, the parents of those who are
+	// gone. To make it for each of a thousand members would cost a million steps.
+	kin  family.Family
+	gone map[ref.Key]ref.Key
 }
 
 // note remembers that the cache has seen a member be activated, or be lost to
@@ -78,14 +84,17 @@ func (e *evidence) note(s *v1alpha1.Subscription, lost bool) {
 	}
 }
 
-// members returns a family as the server lists it, from the list at hand if
-// that is late enough for those who require the Offerings.
-func (e *evidence) members(ctx context.Context, root string, required []ref.Key) ([]family.Member, error) {
+// kin returns a family as the server lists it, from the list at hand if that is
+// late enough for those who require the Offerings.
+func (e *evidence) kin(ctx context.Context, root string, required []ref.Key, gone map[ref.Key]ref.Key) (family.Family, error) {
 	f, since := e.family(root, required)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.members != nil && f.version >= since {
-		return f.members, nil
+		if !maps.Equal(f.gone, gone) {
+			f.kin, f.gone = family.New(root, f.members, gone), gone
+		}
+		return f.kin, nil
 	}
 
 	members, version, err := pages(ctx, e.live, client.MatchingFields{index.SubscriptionsByRoot: root})
@@ -94,10 +103,11 @@ func (e *evidence) members(ctx context.Context, root string, required []ref.Key)
 		members, version, err = pages(ctx, e.live)
 	}
 	if err != nil {
-		return nil, err
+		return family.Family{}, err
 	}
 	f.members, f.version = members, version
-	return members, nil
+	f.kin, f.gone = family.New(root, members, gone), gone
+	return f.kin, nil
 }
 
 // family returns the list at hand, empty if there is none, and the version that

@@ -41,11 +41,11 @@ func (e *external) readFamily(ctx context.Context, from view, in gate.Input) gat
 
 	gone := e.removed.parents(ctx)
 	if from.live && in.Self.Active() {
-		members, err := e.evidence.members(ctx, root, required)
+		kin, err := e.evidence.kin(ctx, root, required, gone)
 		if err != nil {
 			return gate.Failed[family.Family](errors.Wrap(err, "cannot list the family"))
 		}
-		return gate.Found(family.New(root, members, gone))
+		return gate.Found(kin)
 	}
 
 	known := map[ref.Key]family.Member{}

@@ -24,6 +24,7 @@ var states = registered(&collector{
 	byState: prometheus.NewDesc("finops_subscriptions", "Subscriptions by where they are in their life.", []string{"state"}, nil),
 	byReason: prometheus.NewDesc("finops_subscription_gate_failures",
 		"Subscriptions that have not ended and that a gate objects to, by its reason.", []string{"reason"}, nil),
+	parked: prometheus.NewDesc("finops_subscriptions_charges_parked", "Subscriptions whose bill is held back as implausible.", nil, nil),
 })
 
 func registered(c *collector) *collector {
@@ -43,6 +44,7 @@ const (
 type collector struct {
 	byState  *prometheus.Desc
 	byReason *prometheus.Desc
+	parked   *prometheus.Desc
 	cache    atomic.Pointer[client.Reader]
 }
 
@@ -50,7 +52,11 @@ type collector struct {
 func (c *collector) read(from client.Reader) { c.cache.Store(&from) }
 
 // Describe names the metrics.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) { ch <- c.byState; ch <- c.byReason }
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.byState
+	ch <- c.byReason
+	ch <- c.parked
+}
 
 // Collect counts.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
@@ -64,6 +70,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	byState := map[string]int{stateWaiting: 0, stateActive: 0, stateEnded: 0, stateDeleting: 0}
 	byReason := map[string]int{}
+	parked := 0
 	for i := range list.Items {
 		s := &list.Items[i]
 		state := stateOf(s)
@@ -72,7 +79,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		if (state == stateWaiting || state == stateActive) && ready != nil && ready.Status == metav1.ConditionFalse {
 			byReason[ready.Reason]++
 		}
+		if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.TypeChargesParked) {
+			parked++
+		}
 	}
+	ch <- prometheus.MustNewConstMetric(c.parked, prometheus.GaugeValue, float64(parked))
 	for state, n := range byState {
 		ch <- prometheus.MustNewConstMetric(c.byState, prometheus.GaugeValue, float64(n), state)
 	}

@@ -229,14 +229,14 @@ func TestEvidence(t *testing.T) {
 			}}
 			e := newEvidence(store(t, counted, sub("root", "", "vm", isActive)))
 			for range 3 {
-				if _, err := e.members(t.Context(), "uid-root", []ref.Key{vm}); err != nil {
+				if _, err := e.kin(t.Context(), "uid-root", []ref.Key{vm}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
 			e.families.Add("uid-root", versioned(e, "uid-root", 1000))
 			tc.then(e)
 			for range 3 {
-				if _, err := e.members(t.Context(), "uid-root", []ref.Key{tc.ask}); err != nil {
+				if _, err := e.kin(t.Context(), "uid-root", []ref.Key{tc.ask}, nil); err != nil {
 					t.Fatal(err)
 				}
 				if f, ok := e.atHand("uid-root"); ok && lists == 2 {
