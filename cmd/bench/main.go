@@ -16,13 +16,17 @@ import (
 	"time"
 
 	"github.com/provider-finops/provider-finops/internal/bench"
+	"github.com/provider-finops/provider-finops/internal/bench/charging"
 	"github.com/provider-finops/provider-finops/internal/bench/collect"
+	"github.com/provider-finops/provider-finops/internal/bench/lifecycle"
 )
 
 // goals are all there are, in the order in which they are measured.
 func goals() []bench.Goal {
 	return slices.Concat[[]bench.Goal](
 		collect.Goals(),
+		charging.Goals(),
+		lifecycle.Goals(),
 	)
 }
 
