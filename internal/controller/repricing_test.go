@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,6 +50,8 @@ type shop struct {
 func openShop(t *testing.T, opens time.Time) *shop {
 	t.Helper()
 	s := &shop{T: t, api: apitest.Client(t), db: pgtest.Database(t), clock: clocktesting.NewFakePassiveClock(opens)}
+	s.clear()
+	t.Cleanup(s.clear)
 	s.ns = apitest.Namespace(t, s.api)
 	s.openCost = httptest.NewServer(http.HandlerFunc(twoCores))
 	t.Cleanup(s.openCost.Close)
@@ -67,6 +71,29 @@ func openShop(t *testing.T, opens time.Time) *shop {
 	return s
 }
 
+// clear removes what other tests have left on the server: there is one election,
+// and a charge run looks at all Subscriptions.
+func (s *shop) clear() {
+	s.Helper()
+	ctx := context.Background() // Also when the test is over.
+	for _, kind := range []client.ObjectList{&v1alpha1.SubscriptionList{}, &v1alpha1.OfferingList{}, &v1alpha1.PriceBookList{}} {
+		if err := s.api.List(ctx, kind); err != nil {
+			s.Fatal(err)
+		}
+		err := meta.EachListItem(kind, func(o runtime.Object) error {
+			obj, ok := o.(client.Object)
+			if !ok {
+				return fmt.Errorf("cannot delete %T", o)
+			}
+			free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+			return errors.Join(s.api.Patch(ctx, obj, free), client.IgnoreNotFound(s.api.Delete(ctx, obj)))
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
 func twoCores(w http.ResponseWriter, r *http.Request) {
 	from, to, _ := strings.Cut(r.URL.Query().Get("window"), ",")
 	_, _ = fmt.Fprintf(w, `{"code":200,"status":"success","data":[{"app/web-1/app":{"name":"app/web-1/app",`+
@@ -79,13 +106,6 @@ func (s *shop) create(obj client.Object) {
 	if err := s.api.Create(s.Context(), obj); err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { // There is one election; other tests have theirs.
-		if _, book := obj.(*v1alpha1.PriceBook); book {
-			if err := s.api.Delete(context.Background(), obj); err != nil {
-				s.Errorf("cannot delete the book: %v", err)
-			}
-		}
-	})
 }
 
 // sell creates an Offering: usage of CPU, for 5000 micros more than the book.
