@@ -38,6 +38,13 @@ func (g Granularity) Span(pinned time.Time) (start, end time.Time) {
 	return hour.Of(pinned), hour.Of(pinned).Add(hour.Length)
 }
 
+// Over reports whether nothing is ever charged in or after a span that begins at
+// start: the life has ended before it, closing tick included.
+func (b Bill) Over(start time.Time) bool {
+	end, ended := b.end()
+	return ended && !start.Before(end)
+}
+
 // Recorded is what stands in a Subscription's rows: the sum for every source
 // and granularity.
 type Recorded map[Granularity]map[pricing.Meter]money.Micros

@@ -173,3 +173,25 @@ func TestSpan(t *testing.T) {
 		})
 	}
 }
+
+func TestOver(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		bill   Bill
+		start  string
+		want   bool
+	}{
+		"LivesOn":          {"What has not ended is charged.", NewBill(hourly, since("2026-04-01T09:00:00Z"), false), "2026-05-01T00:00:00Z", false},
+		"BeforeTheSnap":    {"Its closing tick is still to come.", NewBill(hourly, between("2026-04-01T09:00:00Z", "2026-04-30T23:30:00Z"), false), "2026-04-30T23:30:00Z", false},
+		"AtTheSnap":        {"A boundary belongs to the hour that it ends.", NewBill(monthly, between("2026-03-10T00:00:00Z", "2026-04-15T13:00:00Z"), false), "2026-05-01T00:00:00Z", true},
+		"UsageAtTheEnd":    {"Usage has no snap.", NewBill(usage, between("2026-04-01T09:00:00Z", "2026-04-30T23:30:00Z"), true), "2026-04-30T23:00:00Z", false},
+		"UsageAfterTheEnd": {"Usage has no snap.", NewBill(usage, between("2026-04-01T09:00:00Z", "2026-04-30T23:30:00Z"), true), "2026-05-01T00:00:00Z", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.bill.Over(at(tc.start)); got != tc.want {
+				t.Errorf("%s\nOver(%s): want %t, got %t", tc.reason, tc.start, tc.want, got)
+			}
+		})
+	}
+}

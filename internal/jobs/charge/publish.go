@@ -23,12 +23,15 @@ const (
 )
 
 // publish writes the costs of everybody whose report has changed. A settled
-// Subscription costs no request at all.
+// Subscription costs no request at all, nor does one that ended long ago.
 func (r *run) publish(ctx context.Context, summed bool) {
 	var patched atomic.Int64
 	var group errgroup.Group
 	group.SetLimit(writers)
 	for _, s := range r.world.subjects {
+		if s.rests() {
+			continue
+		}
 		out, known := r.report(s, summed)
 		if !known || out.digest() == s.published.digest {
 			continue

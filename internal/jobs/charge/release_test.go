@@ -244,3 +244,34 @@ func TestFailuresHoldNobodyElse(t *testing.T) {
 		})
 	}
 }
+
+// TestRests ends a Subscription that nobody deletes. Its costs become nothing as
+// time passes, and then it is not touched any more.
+func TestRests(t *testing.T) {
+	s := newStage(t)
+	s.offering("hourly", fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000))
+	s.subscription("sub", "hourly", "2026-04-29T09:00:00Z")
+	s.end("sub", "2026-04-29T10:30:00Z")
+
+	for _, step := range []struct {
+		hour    string
+		written int
+		month   int64
+	}{
+		{"2026-04-29T12:00:00Z", 1, 80000000},
+		{"2026-04-30T12:00:00Z", 1, 80000000},
+		{"2026-05-01T00:00:00Z", 1, 0},
+		{"2026-05-01T01:00:00Z", 0, 0},
+		{"2026-06-07T05:00:00Z", 0, 0},
+	} {
+		s.writes.take()
+		s.mustRun(step.hour)
+		if got := s.writes.take(); len(got) != step.written {
+			t.Errorf("Run of %s: want %d writes, got %v", step.hour, step.written, got)
+		}
+		costs := s.get("sub").Status.Costs
+		if len(costs) != 3 || costs[2].Current != step.month {
+			t.Errorf("Run of %s: want a month of %d, got %+v", step.hour, step.month, costs)
+		}
+	}
+}

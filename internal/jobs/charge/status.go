@@ -31,6 +31,7 @@ type report struct {
 // another one differs, and since when the conditions have had their status.
 type published struct {
 	digest   [sha256.Size]byte
+	empty    time.Time // Where the month begins, if no bucket holds any figure.
 	resolved transition
 	parked   transition
 }
@@ -47,7 +48,29 @@ func publishedOn(s *v1alpha1.Subscription) published {
 		Resolved: meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeCostsResolved),
 		Parked:   meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeChargesParked),
 	}
-	return published{digest: r.digest(), resolved: transitionOf(r.Resolved), parked: transitionOf(r.Parked)}
+	return published{digest: r.digest(), empty: emptyMonth(s.Status.Costs), resolved: transitionOf(r.Resolved), parked: transitionOf(r.Parked)}
+}
+
+// emptyMonth is where the month of three buckets without any figure begins, the
+// zero time if there are no such buckets.
+func emptyMonth(costs []v1alpha1.CostBucket) time.Time {
+	var month time.Time
+	for _, b := range costs {
+		if b.Current != 0 || b.Projected != 0 || len(b.Breakdown) > 0 {
+			return time.Time{}
+		}
+		if b.Granularity == v1alpha1.CostGranularity(charge.Month) {
+			month = b.Start.UTC()
+		}
+	}
+	return month
+}
+
+// rests reports whether everything has been said of a Subscription: it has ended,
+// and buckets that lie past its end are published without a figure. Others would
+// say the same of other hours.
+func (s *subject) rests() bool {
+	return s.served() && !s.published.empty.IsZero() && s.bill.Over(s.published.empty) && s.published.parked.status != metav1.ConditionTrue
 }
 
 func transitionOf(c *metav1.Condition) transition {
