@@ -21,8 +21,8 @@ harness: ## Build the program that starts and stops test clusters.
 	@go build -C cluster -o $(CURDIR)/$(HARNESS) ./cmd/harness
 
 .PHONY: build
-build: ## Build the provider into _output.
-	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o $(OUTPUT)/provider-finops ./cmd/provider
+build: ## Build the provider into _output, stamped with the commit where git knows it.
+	CGO_ENABLED=0 go build -trimpath -buildvcs=$(if $(shell git rev-parse --verify --quiet HEAD 2>/dev/null),true,false) -ldflags="-s -w" -o $(OUTPUT)/provider-finops ./cmd/provider
 
 .PHONY: demo
 demo: harness ## Run the whole product once, from nothing to a bill (KEEP=1 leaves it running).
