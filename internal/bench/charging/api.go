@@ -132,6 +132,11 @@ func (a *crowdAPI) patch(w http.ResponseWriter, r *http.Request) {
 }
 
 func reply(w http.ResponseWriter, object any) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(object) // As above.
+	_, _ = w.Write(text) // As above.
 }

@@ -52,12 +52,12 @@ func Goals() []bench.Goal {
 		{
 			ID: "P5", Title: "statements of an hourly run",
 			Ratio: "statements for all Subscriptions, by 30 + 5 for each of its two hours; not one more than for ten Subscriptions", Must: 1, AtMost: true,
-			Run: func(ctx context.Context, env *bench.Env) (bench.Measure, error) { return statements(ctx, env) },
+			Run: statements,
 		},
 		{
 			ID: "P6", Title: "the hourly run, steady",
 			Ratio: "seconds of the whole process on a real API server, by those of the bare status patches", Must: 1.5, AtMost: true,
-			Run: func(ctx context.Context, env *bench.Env) (bench.Measure, error) { return hourly(ctx, env) },
+			Run: hourly,
 		},
 	}
 }

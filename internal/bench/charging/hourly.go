@@ -137,15 +137,16 @@ func populate(ctx context.Context, kube client.Client, size int) error {
 // patchAll applies costs of the collector's size to everybody, as the collector
 // does, and nothing else.
 func patchAll(ctx context.Context, kube client.Client, size int, amount int64) (time.Duration, error) {
-	began := time.Now() //nolint:forbidigo // A stopwatch.
+	began := time.Now()
 	err := each(ctx, size, func(ctx context.Context, n int) error {
-		var costs []any
+		costs := make([]any, 0, 3)
 		for _, g := range []string{"hour", "day", "month"} {
 			costs = append(costs, map[string]any{
 				"granularity": g, "start": "2026-03-05T01:00:00Z", "endExclusive": "2026-03-05T02:00:00Z", "current": amount, "projected": amount,
 				"breakdown": []any{
 					map[string]any{"name": "subscription", "current": amount, "projected": amount},
-					map[string]any{"name": "cpuHour", "current": amount}, map[string]any{"name": "ramGbHour", "current": amount},
+					map[string]any{"name": "cpuHour", "current": amount},
+					map[string]any{"name": "ramGbHour", "current": amount},
 				},
 			})
 		}

@@ -113,7 +113,7 @@ func (r *rig) oneStatement(ctx context.Context, size int) (time.Duration, error)
 	if _, err := pool.Exec(ctx, "CHECKPOINT"); err != nil {
 		return 0, fmt.Errorf("cannot write a checkpoint: %w", err)
 	}
-	began := time.Now() //nolint:forbidigo // A stopwatch.
+	began := time.Now()
 	tag, err := pool.Exec(ctx, `
 		INSERT INTO subscription_charges AS c (cluster_id, subscription_uid, window_start, window_end, charge_source, amount_micros,
 		       quantity, unit_price_micros, currency, finalized, offering_version_id, subscription_version_id, pricebook_id,

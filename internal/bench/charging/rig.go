@@ -68,7 +68,7 @@ func (r *rig) run(ctx context.Context, kubeconfig string, pool *pgxpool.Pool, pi
 	if _, err := pool.Exec(ctx, "CHECKPOINT"); err != nil {
 		return pass{}, fmt.Errorf("cannot write a checkpoint: %w", err)
 	}
-	offset := pinned.Add(7 * time.Second).Sub(time.Now()).Round(time.Second)                             //nolint:forbidigo // The binary's clock is moved to the hour.
+	offset := time.Until(pinned.Add(7 * time.Second)).Round(time.Second)
 	cmd := exec.CommandContext(ctx, r.binary, "--mode=collectionjob", "--clock-offset="+offset.String()) //nolint:gosec // Our own.
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+kubeconfig, "CLUSTER_ID="+crowd, "POSTGRES_CONNECTION_STRING="+pool.Config().ConnString(),
@@ -76,7 +76,7 @@ func (r *rig) run(ctx context.Context, kubeconfig string, pool *pgxpool.Pool, pi
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
 
-	began := time.Now() //nolint:forbidigo // A stopwatch.
+	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return pass{}, fmt.Errorf("cannot start the charging process: %w", err)
 	}
@@ -129,8 +129,8 @@ func database(ctx context.Context, env *bench.Env, measured, items, size int) (_
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot connect to the server: %w", err)
 	}
-	defer admin.Close(ctx)                                                          //nolint:errcheck // It served its purpose.
-	name := fmt.Sprintf("bench_charging_%d_%d", os.Getpid(), time.Now().UnixNano()) //nolint:forbidigo // For a name.
+	defer admin.Close(ctx) //nolint:errcheck // It served its purpose.
+	name := fmt.Sprintf("bench_charging_%d_%d", os.Getpid(), time.Now().UnixNano())
 	if _, err := admin.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return nil, nil, fmt.Errorf("cannot make a database: %w", err)
 	}
