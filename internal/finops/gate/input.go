@@ -148,6 +148,9 @@ type Offering struct {
 	// SoldTo are the namespaces it is sold to, nil if to all (BETTER-SEC-3).
 	SoldTo []string
 
+	// Metered says that usage is billed.
+	Metered bool
+
 	// SpecHash tells specs apart.
 	SpecHash string
 

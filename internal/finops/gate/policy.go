@@ -102,6 +102,17 @@ func (in Input) policy() (Policy, error) {
 	return orDeactivate(terms.OnParentEnd), nil
 }
 
+// Overrides tells whether the Offering has that policy and the Subscription's
+// own block puts another in its place.
+func (in Input) Overrides(p Policy) bool {
+	terms, err := in.terms()
+	if err != nil || in.Self.OnParentEnd == nil || terms.OnParentEnd == nil || *terms.OnParentEnd != p {
+		return false
+	}
+	applies, err := in.policy()
+	return err == nil && applies != p
+}
+
 // overruled tells whether the Subscription has a policy of its own that does
 // not count.
 func (in Input) overruled() bool {

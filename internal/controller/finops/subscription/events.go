@@ -21,8 +21,10 @@ const (
 	reasonDeletionBlocked    event.Reason = "DeletionBlocked"
 	reasonGateFailed         event.Reason = "GateFailed"
 	reasonNoChargeCollector  event.Reason = "NoChargeCollector"
+	reasonNoUsageBilled      event.Reason = "NoUsageBilled"
 	reasonOfferingReplaced   event.Reason = "OfferingReplaced"
 	reasonParentCycle        event.Reason = "ParentCycle"
+	reasonPolicyOverridden   event.Reason = "PolicyOverridden"
 	reasonRootUnresolvable   event.Reason = "RootUnresolvable"
 	reasonUsageSourceIgnored event.Reason = "UsageSourceIgnored"
 )
@@ -45,6 +47,13 @@ func gateFailed(why, message string) event.Event {
 
 func noChargeCollector() event.Event {
 	return event.Warning(reasonNoChargeCollector, errors.New("nothing releases deleted Subscriptions: no SubscriptionChargeCollection CostJob exists"))
+}
+
+func noUsageBilled(why string) event.Event { return event.Normal(reasonNoUsageBilled, why) }
+
+func policyOverridden(offering ref.Key) event.Event {
+	return event.Warning(reasonPolicyOverridden, errors.Errorf(
+		"offering %s says Orphan, but the lifecycle block of the subscription says or defaults to Deactivate: it will end with its parent", offering))
 }
 
 func offeringReplaced(offering ref.Key) event.Event {
@@ -84,6 +93,25 @@ func (e *external) announce(before, after *v1alpha1.Subscription, d gate.Decisio
 		if u == (v1alpha1.UsageSource{ResourceType: "Pod"}) && e.said.first(after.UID, reasonUsageSourceIgnored, i) {
 			e.record.Event(after, usageSourceIgnored(i)) // BETTER-SUB-12.
 		}
+	}
+}
+
+// announceTerms says, with the activation, what of the terms may be other than
+// meant: usage that nobody is charged for (L23), and a policy that the
+// Subscription's own block overrides (L31).
+func (e *external) announceTerms(before, after *v1alpha1.Subscription, in gate.Input) {
+	offering, err := in.Offering.Get()
+	if err != nil || offering == nil || before.Status.ActivatedAt != nil || after.Status.ActivatedAt == nil {
+		return
+	}
+	switch sources := len(after.Spec.UsageSources) > 0; {
+	case sources && !offering.Metered:
+		e.record.Event(after, noUsageBilled("usageSources are given, but the offering has no resourcePricing: no usage is billed"))
+	case !sources && offering.Metered:
+		e.record.Event(after, noUsageBilled("the offering has resourcePricing, but no usageSources are given: no usage is billed"))
+	}
+	if in.Self.Parent != nil && in.Overrides(gate.Orphan) {
+		e.record.Event(after, policyOverridden(in.Self.Offering))
 	}
 }
 

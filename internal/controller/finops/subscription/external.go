@@ -84,6 +84,7 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 		return managed.ExternalObservation{}, errors.Wrap(err, "cannot store what was decided about the Subscription")
 	}
 	e.announce(before, s, d)
+	e.announceTerms(before, s, in)
 	e.replaced.set(member(s), d.Replaced)
 
 	o, err := e.compare(ctx, s, d)

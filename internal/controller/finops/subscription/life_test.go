@@ -57,9 +57,12 @@ func TestActivation(t *testing.T) {
 		t.Errorf("Finalizer, and the decision with Synced.\n-want +got:\n%s", diff)
 	}
 	uid, offeringUID, tenant := string(s.UID), string(o.UID), "blue"
-	if diff := cmp.Diff([]row{{Active: true, Root: &uid, OfferingUID: &offeringUID, Tenant: &tenant}}, r.rows(t.Context(), s)); diff != "" {
-		t.Errorf("One version, with everything that was decided.\n-want +got:\n%s", diff)
-	}
+	apitest.Eventually(t, "one version, with everything that was decided", func(ctx context.Context) error {
+		if diff := cmp.Diff([]row{{Active: true, Root: &uid, OfferingUID: &offeringUID, Tenant: &tenant}}, r.rows(ctx, s)); diff != "" {
+			return fmt.Errorf("-want +got:\n%s", diff)
+		}
+		return nil
+	})
 
 	before := r.count.statements.Load()
 	r.resyncs(10)

@@ -24,6 +24,8 @@ var states = registered(&collector{
 	byState: prometheus.NewDesc("finops_subscriptions", "Subscriptions by where they are in their life.", []string{"state"}, nil),
 	byReason: prometheus.NewDesc("finops_subscription_gate_failures",
 		"Subscriptions that have not ended and that a gate objects to, by its reason.", []string{"reason"}, nil),
+	waiting: prometheus.NewDesc("finops_subscriptions_waiting_release",
+		"Deleted Subscriptions that are still there, by what they wait for: run, a charge run that settles them, or collector, since nothing runs one.", []string{"gate"}, nil),
 	parked: prometheus.NewDesc("finops_subscriptions_charges_parked", "Subscriptions whose bill is held back as implausible.", nil, nil),
 })
 
@@ -44,6 +46,7 @@ const (
 type collector struct {
 	byState  *prometheus.Desc
 	byReason *prometheus.Desc
+	waiting  *prometheus.Desc
 	parked   *prometheus.Desc
 	cache    atomic.Pointer[client.Reader]
 }
@@ -55,6 +58,7 @@ func (c *collector) read(from client.Reader) { c.cache.Store(&from) }
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- c.byState
 	ch <- c.byReason
+	ch <- c.waiting
 	ch <- c.parked
 }
 
@@ -86,6 +90,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.parked, prometheus.GaugeValue, float64(parked))
 	for state, n := range byState {
 		ch <- prometheus.MustNewConstMetric(c.byState, prometheus.GaugeValue, float64(n), state)
+	}
+	waitsFor := map[string]int{"run": byState[stateDeleting], "collector": 0}
+	if byState[stateDeleting] > 0 && noCollector(context.Background(), *cache) {
+		waitsFor["run"], waitsFor["collector"] = 0, byState[stateDeleting]
+	}
+	for what, n := range waitsFor {
+		ch <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(n), what)
 	}
 	for reason, n := range byReason {
 		ch <- prometheus.MustNewConstMetric(c.byReason, prometheus.GaugeValue, float64(n), reason)

@@ -32,6 +32,7 @@ func readOffering(ctx context.Context, from client.Reader, r v1alpha1.ObjectRefe
 		CreatedAt: o.CreationTimestamp.Time,
 		Ready:     o.Status.Ready == "True",
 		SoldTo:    soldTo(o),
+		Metered:   len(o.Spec.Pricing.ResourcePricing) > 0,
 		SpecHash:  string(text),
 		Terms:     terms(o.Spec),
 	})
