@@ -1,20 +1,21 @@
 package pricing
 
-import "strings"
+import "github.com/provider-finops/provider-finops/internal/finops/tick"
 
 // The alignments of fee ticks, as Offerings spell them.
 const (
-	AlignActivatedAt   = "ActivatedAt"
-	AlignHourBoundary  = "HourBoundary"
-	AlignDayBoundary   = "DayBoundary"
-	AlignMonthBoundary = "MonthBoundary"
+	AlignActivatedAt   = string(tick.ActivatedAt)
+	AlignHourBoundary  = string(tick.HourBoundary)
+	AlignDayBoundary   = string(tick.DayBoundary)
+	AlignMonthBoundary = string(tick.MonthBoundary)
 )
 
-// CanonicalPeriod writes a period as it is published: without leading zeros and
-// with its unit. A period of ActivatedAt names its unit itself and is never
-// converted to another: 90m stays 90m.
+// CanonicalPeriod writes a period as it is published. One that cannot be read is
+// shown as it was given: that it cannot be charged is said elsewhere.
 func CanonicalPeriod(alignment, period string) string {
-	period = strings.TrimLeft(period, "0")
-	unit := map[string]string{AlignHourBoundary: "h", AlignDayBoundary: "d", AlignMonthBoundary: "mo"}[alignment]
-	return strings.TrimSuffix(period, unit) + unit
+	p, err := tick.ParsePeriod(tick.Alignment(alignment), period)
+	if err != nil {
+		return period
+	}
+	return p.String()
 }
