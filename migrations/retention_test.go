@@ -113,6 +113,6 @@ func allocation(hour, cluster string, final bool) string {
 func charge(window string, final bool) string {
 	return fmt.Sprintf(`INSERT INTO subscription_charges (window_start, window_end, created_at, updated_at, amount_micros, offering_version_id, subscription_version_id,
 			subscription_uid, finalized, cluster_id, charge_source)
-		SELECT '%[1]s', '%[1]s'::timestamptz + interval '1 hour', now(), now(), 1, o.id, s.id, s.uid, %[2]t, 'default', 'subscription'
+		SELECT '%[1]s', '%[1]s'::timestamptz + interval '1 hour', '%[1]s', now(), 1, o.id, s.id, s.uid, %[2]t, 'default', 'subscription'
 		  FROM offerings AS o, subscriptions AS s ORDER BY o.id, s.id LIMIT 1`, window, final)
 }

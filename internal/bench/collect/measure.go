@@ -32,7 +32,7 @@ type rig struct {
 }
 
 func measure(ctx context.Context, env *bench.Env) (_ *figures, err error) {
-	r := &rig{env: env, pinned: time.Now().UTC().Truncate(time.Hour)} //nolint:forbidigo // The binary goes by the clock, too.
+	r := &rig{env: env, pinned: time.Now().UTC().Truncate(time.Hour)}
 	if r.folder, err = os.MkdirTemp("", "bench-collect-"); err != nil {
 		return nil, fmt.Errorf("cannot make a folder: %w", err)
 	}
@@ -188,7 +188,7 @@ func (r *rig) run(ctx context.Context, pool *pgxpool.Pool, variables ...string) 
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
 
-	began := time.Now() //nolint:forbidigo // A stopwatch.
+	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return pass{}, fmt.Errorf("cannot start the collecting process: %w", err)
 	}
@@ -243,7 +243,7 @@ func (r *rig) decode(ctx context.Context) (took time.Duration, read int64, err e
 	if err != nil {
 		return 0, 0, err
 	}
-	began := time.Now() //nolint:forbidigo // A stopwatch.
+	began := time.Now()
 	for n := range hours {
 		h := r.pinned.Add(-time.Duration(n) * time.Hour)
 		for _, err := range client.Allocations(ctx, opencost.Query{Start: h, End: h.Add(time.Hour), Aggregate: "namespace,pod,container", Step: "1h"}) {
@@ -292,7 +292,7 @@ func (r *rig) bareCopy(ctx context.Context) (pass, error) {
 	if err := exec1(ctx, pool, "CHECKPOINT"); err != nil {
 		return pass{}, err
 	}
-	began := time.Now() //nolint:forbidigo // A stopwatch.
+	began := time.Now()
 	err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		_, err := c.Conn().PgConn().CopyFrom(ctx, file, "COPY provider_allocations FROM STDIN (FORMAT binary)")
 		return err
@@ -307,8 +307,8 @@ func (r *rig) database(ctx context.Context, past int) (_ *pgxpool.Pool, drop fun
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot connect to the server: %w", err)
 	}
-	defer admin.Close(ctx)                                                         //nolint:errcheck // It served its purpose.
-	name := fmt.Sprintf("bench_collect_%d_%d", os.Getpid(), time.Now().UnixNano()) //nolint:forbidigo // For a name.
+	defer admin.Close(ctx) //nolint:errcheck // It served its purpose.
+	name := fmt.Sprintf("bench_collect_%d_%d", os.Getpid(), time.Now().UnixNano())
 	if _, err := admin.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return nil, nil, fmt.Errorf("cannot make a database: %w", err)
 	}

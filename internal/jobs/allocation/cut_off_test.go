@@ -54,7 +54,7 @@ func (w *world) before() {
 	w.t.Helper()
 	w.opencost.answer(10, nil)
 	if _, err := w.database.Pool.Exec(w.t.Context(), `DELETE FROM provider_allocations; DELETE FROM allocation_hours; DELETE FROM allocation_days;
-		DELETE FROM pricebooks; ALTER TABLE pricebooks ALTER COLUMN id RESTART; REFRESH MATERIALIZED VIEW mv_provider_allocations_summary`); err != nil {
+		DELETE FROM current_pricebooks; DELETE FROM pricebooks; ALTER TABLE pricebooks ALTER COLUMN id RESTART; REFRESH MATERIALIZED VIEW mv_provider_allocations_summary`); err != nil {
 		w.t.Fatal(err)
 	}
 	w.collect(10)
@@ -311,7 +311,7 @@ func TestInterrupted(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	w.opencost.answer(9, func(_ http.ResponseWriter, r *http.Request) {
-		for len(w.hours()) < 5 && t.Context().Err() == nil { // It is asked for while earlier hours are being stored.
+		for len(w.hours()) < 5 && t.Context().Err() == nil { //nolint:contextcheck // It is asked for while earlier hours are being stored.
 		}
 		stop()
 		<-r.Context().Done()

@@ -43,7 +43,7 @@ func TestFaults(t *testing.T) {
 				if err != nil {
 					panic(err)
 				}
-				_ = conn.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // A server of net/http over TCP.
+				_ = conn.(*net.TCPConn).SetLinger(0)
 				_ = conn.Close()
 			},
 			want: "the answer is not one whole JSON document",
@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 			}
 			var waiting atomic.Int64
 			w.opencost.answer(9, func(rw http.ResponseWriter, r *http.Request) {
-				for _, state := range w.list("SELECT state || ' ' || query FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'") {
+				for _, state := range w.list("SELECT state || ' ' || query FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'") { //nolint:contextcheck // A request that hangs up must not end the look.
 					waiting.Add(1)
 					t.Logf("while OpenCost is asked: %s", state)
 				}
@@ -131,7 +131,7 @@ func TestFaults(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			began := time.Now() //nolint:forbidigo // A stopwatch.
 			w.fail(10)
-			took := time.Since(began)
+			took := time.Since(began) //nolint:forbidigo // As above.
 			runtime.ReadMemStats(&after)
 
 			if diff := cmp.Diff([]string{"8 final 3 3", "9 failed 0 0", "10 open 3 0"}, w.hours()); diff != "" {

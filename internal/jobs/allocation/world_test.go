@@ -136,6 +136,7 @@ func (w *world) dump() []string {
 		w.list("SELECT 'hour ' || (to_jsonb(h) - 'updated_at')::text FROM allocation_hours AS h ORDER BY 1"),
 		w.list("SELECT 'day ' || to_jsonb(d)::text FROM allocation_days AS d ORDER BY 1"),
 		w.list("SELECT 'book ' || (to_jsonb(b) - 'first_seen_at')::text FROM pricebooks AS b ORDER BY 1"),
+		w.list("SELECT 'current ' || (to_jsonb(c) - 'since')::text FROM current_pricebooks AS c ORDER BY 1"),
 		w.list("SELECT 'summary ' || to_jsonb(s)::text FROM mv_provider_allocations_summary AS s ORDER BY 1"),
 	)
 }
