@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/provider-finops/provider-finops/internal/finops/offer"
 )
 
 // TestPriceFlags reads the flags of the price books.
@@ -51,6 +53,50 @@ func TestPriceFlags(t *testing.T) {
 				got.Wrong = err.Error()
 			} else {
 				got = want{Namespaces: splitNames(f.priceBookNamespaces), Interval: f.openCostRestartMinInterval}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nparse(%q): -want, +got:\n%s", tc.reason, tc.args, diff)
+			}
+		})
+	}
+}
+
+// TestChoiceFlags reads the flags that depart from the documented behaviour.
+func TestChoiceFlags(t *testing.T) {
+	type want struct {
+		Guard offer.Guard
+		Kinds []string
+		Wrong string
+	}
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   want
+	}{
+		"Defaults": {reason: "Nothing departs by itself."},
+		"Set": {
+			reason: "Kinds of the core have no group.",
+			args:   []string{"--offering-guard=ready", "--target-kinds=v1/ConfigMap, apps/v1/Deployment"},
+			want:   want{Guard: offer.GuardReady, Kinds: []string{"v1/ConfigMap", "apps/v1/Deployment"}},
+		},
+		"NoGuard": {
+			reason: "A typing error is not taken for the default.",
+			args:   []string{"--offering-guard=none"},
+			want:   want{Wrong: `--offering-guard must be all or ready, not "none"`},
+		},
+		"NoKind": {
+			reason: "A kind without a version would permit nothing, without a word.",
+			args:   []string{"--target-kinds=ConfigMap"},
+			want:   want{Wrong: `--target-kinds must be kinds such as v1/ConfigMap or apps/v1/Deployment, separated by commas: "ConfigMap" is none`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := want{}
+			if f, err := parse(tc.args, io.Discard); err != nil {
+				got.Wrong = err.Error()
+			} else {
+				got = want{Guard: f.guard(), Kinds: splitNames(f.targetKinds)}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nparse(%q): -want, +got:\n%s", tc.reason, tc.args, diff)
