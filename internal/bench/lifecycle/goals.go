@@ -65,7 +65,7 @@ func once(measure func(context.Context, *world) (map[string]bench.Measure, error
 			if w, err = newWorld(ctx, env); err != nil {
 				return
 			}
-			defer func() { err = errors.Join(err, w.stop()) }()
+			defer func() { err = errors.Join(err, w.stop(ctx)) }()
 			if err = w.furnish(ctx); err == nil {
 				figures, err = measure(ctx, w)
 			}
@@ -207,7 +207,7 @@ func measureChain(ctx context.Context, w *world) (map[string]bench.Measure, erro
 
 // measureEnd brings up a family, deletes one of those that hold it up, and waits
 // until n have ended for it.
-func (w *world) measureEnd(ctx context.Context, id string, n int, delete string, first []*v1alpha1.Subscription, other func(i int) *v1alpha1.Subscription) (map[string]bench.Measure, error) {
+func (w *world) measureEnd(ctx context.Context, id string, n int, taken string, first []*v1alpha1.Subscription, other func(i int) *v1alpha1.Subscription) (map[string]bench.Measure, error) {
 	rate, err := w.rawRate(ctx, sampleSize)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (w *world) measureEnd(ctx context.Context, id string, n int, delete string,
 	}
 
 	began := w.clock.Now()
-	if err := w.Delete(ctx, subscription(delete, "", "plain")); err != nil {
+	if err := w.Delete(ctx, subscription(taken, "", "plain")); err != nil {
 		return nil, err
 	}
 	if err := w.until(ctx, "the family to end", func(s states) bool { return s.ended >= n }); err != nil {

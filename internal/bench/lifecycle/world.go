@@ -57,7 +57,7 @@ func newWorld(ctx context.Context, env *bench.Env) (w *world, err error) {
 	w = &world{env: env, clock: clock.RealClock{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.stop())
+			err = errors.Join(err, w.stop(ctx))
 		}
 	}()
 	if w.dir, err = os.MkdirTemp("", "finops-bench-"); err != nil {
@@ -134,14 +134,14 @@ func (w *world) query(ctx context.Context, f func(*pgx.Conn) error) error {
 }
 
 // stop ends everything that was started.
-func (w *world) stop() error {
+func (w *world) stop(ctx context.Context) error {
 	var failed []error
 	failed = append(failed, w.stopProvider())
 	if w.server != nil {
 		failed = append(failed, w.server.Stop())
 	}
 	if w.database != "" {
-		ctx := context.Background() // Also after the measurement was given up.
+		ctx := context.WithoutCancel(ctx) // Also after the measurement was given up.
 		failed = append(failed, w.query(ctx, func(c *pgx.Conn) error {
 			_, err := c.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{w.database}.Sanitize()+" WITH (FORCE)")
 			return err

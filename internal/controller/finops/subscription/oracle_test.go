@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
@@ -45,10 +46,7 @@ func (o oracle) required(s *v1alpha1.Subscription) []ref.Key {
 
 // descendants adds children of descendants until there are no more.
 func (o oracle) descendants(s *v1alpha1.Subscription, root string) map[ref.Key]bool {
-	links := map[ref.Key]ref.Key{}
-	for child, parent := range o.removed {
-		links[child] = parent
-	}
+	links := maps.Clone(o.removed)
 	for _, p := range o.world.subs {
 		delete(links, keyOf(p)) // The name is a living one's now.
 		if p.Status.CompatibilityRoot == root && p.Spec.Parent != nil {

@@ -45,7 +45,7 @@ func TestAnyOrder(t *testing.T) {
 		return
 	}
 	base := rand.Uint64()
-	for i := range uint64(*orders) { //nolint:gosec // Not negative.
+	for i := range uint64(*orders) {
 		if live(t, x, base+i); t.Failed() {
 			return
 		}
@@ -77,6 +77,7 @@ type change struct{ before, after *v1alpha1.Subscription }
 // picked is a queue that hands out any of its items.
 type picked struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 	items []reconcile.Request
 }
 
@@ -114,7 +115,7 @@ func (l *life) run(plan []*v1alpha1.Subscription) {
 	left := 2 + l.rng.IntN(6) // Deletions and removals.
 	for step := 0; !l.t.Failed(); step++ {
 		if step > 5_000 {
-			l.fail("it never comes to rest")
+			l.failf("it never comes to rest")
 			return
 		}
 		if len(l.events) == 0 && len(l.queue.items) == 0 {
@@ -141,7 +142,7 @@ func (l *life) run(plan []*v1alpha1.Subscription) {
 	}
 }
 
-func (l *life) fail(format string, args ...any) {
+func (l *life) failf(format string, args ...any) {
 	l.t.Helper()
 	from := max(0, len(l.log)-60)
 	l.t.Errorf("-order-seed=%d: %s\n%s", l.seed, fmt.Sprintf(format, args...), join(l.log[from:]))
@@ -154,13 +155,12 @@ func join(lines []string) (text string) {
 	return text
 }
 
-func (l *life) note(format string, args ...any) { l.log = append(l.log, fmt.Sprintf(format, args...)) }
+func (l *life) notef(format string, args ...any) { l.log = append(l.log, fmt.Sprintf(format, args...)) }
 
 // write stores on the server, and tells the cache later.
 func (l *life) write(before, after *v1alpha1.Subscription) {
 	l.server.version++
-	switch {
-	case after == nil:
+	if after == nil {
 		gone := before.DeepCopy()
 		gone.ResourceVersion = strconv.Itoa(l.server.version) // As a watch tells it.
 		before = gone
@@ -169,7 +169,7 @@ func (l *life) write(before, after *v1alpha1.Subscription) {
 		if before.Spec.Parent != nil {
 			l.oracle.removed[keyOf(before)] = key(before.Spec.Parent.SubscriptionRef)
 		}
-	default:
+	} else {
 		after.ResourceVersion = strconv.Itoa(l.server.version)
 		l.server.subs[keyOf(after)] = after
 	}
@@ -198,7 +198,7 @@ func (l *life) create(s *v1alpha1.Subscription) {
 	if s.Spec.Parent != nil {
 		parent = s.Spec.Parent.SubscriptionRef.Name
 	}
-	l.note("create %s under %q, bound to %s, which requires %v, %v", s.Name, parent, s.Spec.OfferingRef.Name, l.oracle.required(s), s.Spec.Lifecycle)
+	l.notef("create %s under %q, bound to %s, which requires %v, %v", s.Name, parent, s.Spec.OfferingRef.Name, l.oracle.required(s), s.Spec.Lifecycle)
 	l.write(nil, s.DeepCopy())
 }
 
@@ -207,13 +207,13 @@ func (l *life) take() {
 	all := slices.SortedFunc(keys(l.server.subs), ref.Compare)
 	s := l.server.subs[all[l.rng.IntN(len(all))]]
 	if s.DeletionTimestamp == nil {
-		l.note("delete %s", s.Name)
+		l.notef("delete %s", s.Name)
 		deleted := s.DeepCopy()
 		deleted.DeletionTimestamp = &noon
 		l.write(s, deleted)
 		return
 	}
-	l.note("release %s", s.Name)
+	l.notef("release %s", s.Name)
 	l.write(s, nil)
 }
 
@@ -267,7 +267,7 @@ func (l *life) look(r reconcile.Request) {
 		l.queue.Add(r) // A conflict.
 		return
 	}
-	l.note("%s: %s -> %s", s.Name, said(cached), said(s))
+	l.notef("%s: %s -> %s", s.Name, said(cached), said(s))
 	l.judge(current, s)
 	l.write(current, s)
 	l.wrote[s.UID] = l.server.version
@@ -278,20 +278,20 @@ func (l *life) judge(before, after *v1alpha1.Subscription) {
 	switch {
 	case before.Status.ActivatedAt == nil && after.Status.ActivatedAt != nil:
 		if want := l.oracle.verdict(before); want != said(after) {
-			l.fail("%s is activated, and the oracle says %s", after.Name, want)
+			l.failf("%s is activated, and the oracle says %s", after.Name, want)
 		}
 	case before.Status.DeactivatedAt == nil && after.Status.DeactivatedAt != nil && after.DeletionTimestamp == nil:
 		allowed := said(after) == "ended/"+v1alpha1.ReasonParentDeactivated && l.orphaned[after.UID] ||
 			said(after) == "ended/"+v1alpha1.ReasonCompatibilityRequirementNotMet && l.uncovered[after.UID]
 		if !allowed {
-			l.fail("%s is %s, for which there never was a cause", after.Name, said(after))
+			l.failf("%s is %s, for which there never was a cause", after.Name, said(after))
 		}
 	case before.Status.DeactivatedAt != nil && after.Status.DeactivatedAt == nil,
 		before.Status.ActivatedAt != nil && after.Status.ActivatedAt == nil:
-		l.fail("%s takes back what is final", after.Name)
+		l.failf("%s takes back what is final", after.Name)
 	}
 	if root := before.Status.CompatibilityRoot; root == "" && after.Status.CompatibilityRoot != "" && after.Status.CompatibilityRoot != l.oracle.root(before) {
-		l.fail("%s has root %s, not %s", after.Name, after.Status.CompatibilityRoot, l.oracle.root(before))
+		l.failf("%s has root %s, not %s", after.Name, after.Status.CompatibilityRoot, l.oracle.root(before))
 	}
 }
 
@@ -301,11 +301,11 @@ func (l *life) atRest() {
 		switch {
 		case s.DeletionTimestamp != nil:
 			if s.Status.DeactivatedAt == nil {
-				l.fail("%s was deleted and has not ended", s.Name)
+				l.failf("%s was deleted and has not ended", s.Name)
 			}
 		case s.Status.DeactivatedAt == nil:
 			if want := l.oracle.verdict(s); want != said(s) {
-				l.fail("at rest %s says %s, and the oracle %s", s.Name, said(s), want)
+				l.failf("at rest %s says %s, and the oracle %s", s.Name, said(s), want)
 			}
 		}
 	}
