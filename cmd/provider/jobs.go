@@ -24,7 +24,7 @@ import (
 // program, some 40 MiB, comes on top.
 const (
 	allocationMemory = 40 << 20
-	chargeMemory     = 20 << 20
+	chargeMemory     = 28 << 20
 )
 
 func runAllocation(ctx context.Context, f *flags, getenv func(string) string) error {
