@@ -70,14 +70,32 @@ func (r *rig) measure(ctx context.Context, f *figures) error {
 	if err != nil {
 		return err
 	}
-	if err := r.load(ctx, f); err != nil {
-		return err
+	// A machine that others work on is never the same twice, so that everything
+	// is done twice, in turn, and the better time counts, for the limit as well.
+	for range 2 {
+		if err := r.load(ctx, f); err != nil {
+			return err
+		}
+		if err := r.replay(ctx, f); err != nil {
+			return err
+		}
 	}
-	return r.replay(ctx, f)
+	return nil
 }
 
-// load collects hours that are final, and copies the same rows, before and
-// after: the better of two is the limit.
+// better keeps the quicker of two passes, and the most memory of either.
+func better(before, now pass) pass {
+	if before.wall == 0 {
+		return now
+	}
+	now.memory = max(now.memory, before.memory)
+	if before.wall < now.wall {
+		now.wall, now.cpu = before.wall, before.cpu
+	}
+	return now
+}
+
+// load collects hours that are final, and copies the same rows.
 func (r *rig) load(ctx context.Context, f *figures) error {
 	pool, drop, err := r.database(ctx, hours)
 	if err != nil {
@@ -85,9 +103,11 @@ func (r *rig) load(ctx context.Context, f *figures) error {
 	}
 	defer drop()
 	r.env.Logf("collecting %d hours of %d items", hours, r.env.Scaled(items))
-	if f.closed, err = r.collect(ctx, pool, closed...); err != nil {
+	collected, err := r.collect(ctx, pool, closed...)
+	if err != nil {
 		return err
 	}
+	f.closed = better(f.closed, collected)
 	if err := r.weigh(ctx, pool, f); err != nil {
 		return err
 	}
@@ -96,11 +116,8 @@ func (r *rig) load(ctx context.Context, f *figures) error {
 	if err := r.keepRows(ctx, pool); err != nil {
 		return err
 	}
-	if f.raw, err = r.bareCopy(ctx); err != nil {
-		return err
-	}
-	again, err := r.bareCopy(ctx)
-	f.raw.wall = min(f.raw.wall, again.wall)
+	copied, err := r.bareCopy(ctx)
+	f.raw = better(f.raw, copied)
 	return err
 }
 
@@ -112,9 +129,11 @@ func (r *rig) replay(ctx context.Context, f *figures) error {
 	}
 	defer drop()
 	r.env.Logf("collecting %d hours that stay open, twice", hours)
-	if f.first, err = r.collect(ctx, pool, open...); err != nil {
+	first, err := r.collect(ctx, pool, open...)
+	if err != nil {
 		return err
 	}
+	f.first = better(f.first, first)
 	once := figures{}
 	if err := r.weigh(ctx, pool, &once); err != nil {
 		return err
@@ -123,14 +142,17 @@ func (r *rig) replay(ctx context.Context, f *figures) error {
 	if err != nil {
 		return err
 	}
-	if f.replay, err = r.collect(ctx, pool, open...); err != nil {
+	again, err := r.collect(ctx, pool, open...)
+	if err != nil {
 		return err
 	}
+	f.replay = better(f.replay, again)
 	after, err := tuples(ctx, pool)
 	if err != nil {
 		return err
 	}
-	f.inserted, f.updated = after[0]-before[0], after[1]-before[1]
+	f.inserted += after[0] - before[0]
+	f.updated += after[1] - before[1]
 	twice := figures{}
 	if err := r.weigh(ctx, pool, &twice); err != nil {
 		return err
@@ -142,7 +164,7 @@ func (r *rig) replay(ctx context.Context, f *figures) error {
 // weigh looks at what the rows take.
 func (r *rig) weigh(ctx context.Context, pool *pgxpool.Pool, f *figures) error {
 	err := pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM provider_allocations), sum(pg_total_relation_size(inhrelid)), sum(pg_relation_size(inhrelid))
-		FROM pg_inherits WHERE inhparent = 'provider_allocations'::regclass`).Scan(&f.rows, &f.tableBytes, &f.heapBytes)
+		FROM pg_inherits WHERE inhparent = 'provider_allocations'::regclass AND pg_relation_size(inhrelid) > 0`).Scan(&f.rows, &f.tableBytes, &f.heapBytes)
 	if err != nil {
 		return fmt.Errorf("cannot weigh the table: %w", err)
 	}
