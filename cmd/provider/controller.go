@@ -55,7 +55,7 @@ const (
 
 	// concurrentReconciles of each kind: enough to keep the API server busy
 	// while single writes wait for it.
-	concurrentReconciles = 16
+	concurrentReconciles = 64
 )
 
 func runController(ctx context.Context, f *flags, getenv func(string) string) error {

@@ -17,8 +17,8 @@ const (
 	// tenant is where everything lies.
 	tenant = "tenant"
 
-	// hands is how many requests the measurement makes at once, as many as the
-	// product does.
+	// hands is how many requests the measurement makes at once, which the server
+	// takes at about its full rate.
 	hands = 16
 
 	// pageSize of lists.
@@ -126,8 +126,8 @@ func (w *world) rest(ctx context.Context) error {
 	})
 }
 
-// rawRate is how many status updates a second the server takes from as many
-// hands as the product has, on Subscriptions of the same size.
+// rawRate is how many status updates a second the server takes from so many
+// hands, on Subscriptions of the same size.
 func (w *world) rawRate(ctx context.Context, n int) (float64, error) {
 	scratch := make([]*v1alpha1.Subscription, n)
 	err := each(ctx, n, func(ctx context.Context, i int) error {
