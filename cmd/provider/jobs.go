@@ -23,7 +23,7 @@ import (
 // otherwise. The jobs stream, so what lies above it is garbage. The text of the
 // program, some 40 MiB, comes on top.
 const (
-	allocationMemory = 40 << 20
+	allocationMemory = 34 << 20
 	chargeMemory     = 28 << 20
 )
 

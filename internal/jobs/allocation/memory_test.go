@@ -92,7 +92,7 @@ func TestMemory(t *testing.T) {
 
 // collectAndMeasure runs once and prints how much memory that took.
 func collectAndMeasure(from, into string) error {
-	debug.SetMemoryLimit(40 << 20) // As the product's command does for its jobs.
+	debug.SetMemoryLimit(34 << 20) // As the product's command does for its jobs.
 
 	settings := defaults()
 	settings.Limits.LookbackHours = 1
