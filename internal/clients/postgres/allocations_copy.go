@@ -181,7 +181,7 @@ func appendNumeric(to []byte, d decimal.Decimal) []byte {
 	}
 	to = binary.BigEndian.AppendUint32(to, uint32(8+2*(count-least))) //nolint:gosec // A few dozen digits at most.
 	to = binary.BigEndian.AppendUint16(to, uint16(count-least))       //nolint:gosec // As above.
-	to = binary.BigEndian.AppendUint16(to, uint16(weight))            //nolint:gosec // Signed, sent as its bits.
+	to = binary.BigEndian.AppendUint16(to, uint16(weight))
 	to = binary.BigEndian.AppendUint16(to, sign)
 	to = binary.BigEndian.AppendUint16(to, uint16(scale)) //nolint:gosec // As above.
 	for n := count - 1; n >= least; n-- {
@@ -195,7 +195,7 @@ func magnitude(to []byte, n *big.Int) []byte {
 	if n.IsInt64() {
 		v := n.Int64()
 		if v < 0 {
-			return strconv.AppendUint(to, -uint64(v), 10)
+			return strconv.AppendUint(to, -uint64(v), 10) //nolint:gosec // The smallest int64 is its own negative, and its bits are the magnitude.
 		}
 		return strconv.AppendInt(to, v, 10)
 	}
