@@ -25,6 +25,11 @@ import (
 const (
 	allocationMemory = 34 << 20
 	chargeMemory     = 28 << 20
+
+	// jobGCPercent is how much garbage a job may pile up on what it holds. It
+	// holds little, so collecting often costs a few percent of its time and saves
+	// some 7 MiB of 64.
+	jobGCPercent = 30
 )
 
 func runAllocation(ctx context.Context, f *flags, getenv func(string) string) error {
@@ -94,6 +99,9 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 func jobClient(f *flags, getenv func(string) string, memory int64) (client.Client, error) {
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory)
+	}
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(jobGCPercent)
 	}
 	// Of Kubernetes' own kinds a job writes events; all of them would cost some
 	// megabytes.

@@ -35,7 +35,7 @@ type Dependencies struct {
 
 // gcPercent lets the collector collect its garbage early: a run allocates much,
 // holds little, and its pod has little memory.
-const gcPercent = 40
+const gcPercent = 30
 
 // run is one run of the collector.
 type run struct {
