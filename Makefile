@@ -12,6 +12,11 @@ OUTPUT  := _output
 HARNESS := $(OUTPUT)/harness
 LINTER  := $(OUTPUT)/golangci-lint
 
+# The linter's cache remembers findings by a file's content with the path it had
+# then: shared between two clones it reports the other clone's files and cannot
+# read their nolint comments. Every clone keeps its own.
+export GOLANGCI_LINT_CACHE := $(CURDIR)/$(OUTPUT)/lint-cache
+
 .PHONY: help
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
