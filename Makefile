@@ -29,6 +29,10 @@ harness: ## Build the program that starts and stops test clusters.
 build: ## Build the provider into _output, stamped with the commit where git knows it.
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(if $(shell git rev-parse --verify --quiet HEAD 2>/dev/null),true,false) -ldflags="-s -w" -o $(OUTPUT)/provider-finops ./cmd/provider
 
+.PHONY: image
+image: harness ## Build the container image without Docker (OUT=file, ARCH=arm64) and print its digest.
+	@$(HARNESS) image $(if $(OUT),-o $(OUT)) $(if $(ARCH),--arch $(ARCH))
+
 .PHONY: demo
 demo: harness ## Run the whole product once, from nothing to a bill (KEEP=1 leaves it running).
 	@$(HARNESS) demo $(if $(KEEP),--keep)

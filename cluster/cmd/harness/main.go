@@ -29,7 +29,7 @@ type command struct {
 
 // commands is filled in main, because help lists it.
 func commands() []command {
-	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, controllerCommand}
+	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, imageCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, controllerCommand}
 }
 
 // interrupted is the exit code of what a shell ends with Ctrl-C.
