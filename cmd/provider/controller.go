@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -38,6 +37,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/controller/scrape"
 	"github.com/provider-finops/provider-finops/internal/webhook"
 )
 
@@ -217,7 +217,7 @@ func metricsOptions(f *flags) metricsserver.Options {
 		TLSOpts:       []func(*tls.Config){withoutHTTP2},
 	}
 	if f.metricsSecure {
-		o.FilterProvider = filters.WithAuthenticationAndAuthorization
+		o.FilterProvider = scrape.Filter(clock.RealClock{})
 	}
 	return o
 }
