@@ -11,11 +11,11 @@ import (
 	"github.com/provider-finops/provider-finops/internal/jobs/audit"
 )
 
-// commands are for people, beside the modes: they look at the database and change
-// nothing.
+// commands are for people, beside the modes. They change nothing.
 var commands = map[string]func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int{
-	"verify":  verify,
-	"explain": explain,
+	"verify":      verify,
+	"explain":     explain,
+	"certificate": makeCertificate,
 }
 
 const verifyUsage = `provider-finops verify [--from HOUR] [--to HOUR] [--subscription UID]

@@ -204,6 +204,9 @@ It also answers questions about what was charged, from the database alone:
   verify         computes every final charge again and reports differences
   explain        shows where a figure comes from
 
+And it helps to install it:
+  certificate    makes a certificate for the webhooks
+
 What a mode needs from its environment is listed in docs/reference/configuration.md.
 
 Flags:

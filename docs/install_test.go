@@ -1,0 +1,190 @@
+package docs_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+)
+
+// parse reads the objects of a manifest.
+func parse(t *testing.T, manifest string) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	decoder := kyaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(o)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects
+		case err != nil:
+			t.Fatal(err)
+		case len(o.Object) > 0:
+			objects = append(objects, o)
+		}
+	}
+}
+
+// names is what each object is called.
+func names(objects []*unstructured.Unstructured) map[string]bool {
+	found := map[string]bool{}
+	for _, o := range objects {
+		found[fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())] = true
+	}
+	return found
+}
+
+// TestInstall shows the plain manifests to a real API server, strictly, in each
+// of the ways in which the guide applies them.
+func TestInstall(t *testing.T) {
+	kubectl := apitest.Kubectl(t)
+	c := apitest.Client(t)
+	for _, name := range []string{"finops-operator-system", "opencost"} { // A dry run makes none.
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion("v1")
+		o.SetKind("ConfigMap")
+		o.SetNamespace(name)
+		o.SetName("any")
+		if err := accept(t, c, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dryRun := []string{"apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict"}
+
+	plain, err := kubectl("", "kustomize", "../cluster/install")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("Kustomize", func(t *testing.T) {
+		if out, err := kubectl(plain, append(dryRun, "-f", "-")...); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	t.Run("Files", func(t *testing.T) {
+		args := []string{
+			"-f", "../package/crds", "-f", "../cluster/install/access", "-f", "../cluster/install/controller",
+			"-f", "../package/rbac/target-reader.yaml", "-f", "../package/webhookconfigurations",
+		}
+		out, err := kubectl("", append(append(dryRun, "--output=name"), args...)...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if diff := cmp.Diff(len(parse(t, plain)), strings.Count(out, "\n")); diff != "" {
+			t.Errorf("objects: -by kustomize, +by files:\n%s", diff)
+		}
+	})
+	t.Run("CertManager", func(t *testing.T) {
+		rendered, err := kubectl("", "kustomize", "../cluster/install/cert-manager")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := names(parse(t, plain))
+		want["Issuer finops-operator-system/finops-operator-selfsigned-issuer"] = true
+		want["Certificate finops-operator-system/finops-operator-serving-cert"] = true
+		objects := parse(t, rendered)
+		if diff := cmp.Diff(want, names(objects)); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+		for _, o := range objects {
+			if o.GetKind() == "ValidatingWebhookConfiguration" {
+				if diff := cmp.Diff("finops-operator-system/finops-operator-serving-cert", o.GetAnnotations()["cert-manager.io/inject-ca-from"]); diff != "" {
+					t.Errorf("the Certificate that is to be trusted: -want, +got:\n%s", diff)
+				}
+			}
+		}
+	})
+	t.Run("Restricted", func(t *testing.T) { restricted(t, c, plain) })
+	t.Run("Certificate", func(t *testing.T) { trusted(t, kubectl) })
+}
+
+// restricted shows that the API server takes the controller's pod in a namespace
+// where it enforces the profile of that name.
+func restricted(t *testing.T, c client.Client, manifest string) {
+	t.Helper()
+	namespace := &corev1.Namespace{}
+	namespace.GenerateName = "restricted-"
+	var pod *corev1.Pod
+	for _, o := range parse(t, manifest) {
+		switch o.GetKind() {
+		case "Namespace":
+			namespace.Labels = o.GetLabels()
+		case "Deployment":
+			template, _, err := unstructured.NestedMap(o.Object, "spec", "template")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod = &corev1.Pod{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, pod); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if pod == nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Fatalf("want a Deployment and a restricted namespace, got labels %v", namespace.Labels)
+	}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	pod.Namespace, pod.Name = namespace.Name, "controller"
+	if err := c.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
+		t.Error(err)
+	}
+	pod.Spec.Containers[0].SecurityContext = nil
+	if err := c.Create(t.Context(), pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
+		t.Errorf("want a pod without a security context to be refused, got %v", err)
+	}
+}
+
+// trusted shows that what the API server is told to trust outlasts another
+// "kubectl apply", in either manner.
+func trusted(t *testing.T, kubectl func(string, ...string) (string, error)) {
+	t.Helper()
+	const configuration = "validatingwebhookconfigurations/finops-operator-validating-webhook-configuration"
+	certificate := exec.Command("go", "run", "../cmd/provider", "certificate")
+	manifests, err := certificate.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // Nobody serves these webhooks.
+		if _, err := kubectl("", "delete", configuration, "--ignore-not-found"); err != nil {
+			t.Error(err)
+		}
+	})
+	bundle := func(step string, stdin string, args ...string) string {
+		if _, err := kubectl(stdin, args...); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+		text, err := kubectl("", "get", configuration, "-o", "jsonpath={.webhooks[*].clientConfig.caBundle} {.webhooks[*].failurePolicy}")
+		if err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+		return text
+	}
+	bundle("install", "", "apply", "-f", "../package/webhookconfigurations")
+	told := bundle("tell", string(manifests), "apply", "--server-side", "--field-manager=finops-certificate", "-f", "-")
+	if fields := strings.Fields(told); len(fields) != 4 || fields[2] != "Fail" || fields[3] != "Fail" {
+		t.Fatalf("want two bundles and two policies, got %q", told)
+	}
+	for step, args := range map[string][]string{
+		"apply again":             {"apply", "-f", "../package/webhookconfigurations"},
+		"apply on the server":     {"apply", "--server-side", "--force-conflicts", "-f", "../package/webhookconfigurations"},
+		"apply there, with force": {"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "../package/webhookconfigurations"},
+	} {
+		if diff := cmp.Diff(told, bundle(step, "", args...)); diff != "" {
+			t.Errorf("%s: -before, +after:\n%s", step, diff)
+		}
+	}
+}
