@@ -102,12 +102,20 @@ func (a *authority) sign(name, user string, groups, hosts []string) (pair, error
 
 // kubeconfig issues a client certificate and writes <name>.kubeconfig.
 func (a *authority) kubeconfig(name, server, user string, groups ...string) error {
-	p, err := a.issue(name, user, groups, nil)
+	config, err := a.kubeconfigText(name, server, user, groups...)
 	if err != nil {
 		return err
 	}
+	return a.writeFile(name+".kubeconfig", config)
+}
+
+func (a *authority) kubeconfigText(name, server, user string, groups ...string) ([]byte, error) {
+	p, err := a.issue(name, user, groups, nil)
+	if err != nil {
+		return nil, err
+	}
 	text := base64.StdEncoding.EncodeToString
-	config := fmt.Sprintf(`apiVersion: v1
+	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 current-context: finops-test
 clusters:
@@ -119,8 +127,7 @@ users:
 contexts:
 - name: finops-test
   context: {cluster: finops-test, user: %[3]q}
-`, server, text(a.pem), user, text(p.cert), text(p.key))
-	return a.writeFile(name+".kubeconfig", []byte(config))
+`, server, text(a.pem), user, text(p.cert), text(p.key)), nil
 }
 
 // serviceAccountKeys writes the pair that signs and checks tokens.

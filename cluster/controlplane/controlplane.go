@@ -1,7 +1,7 @@
 // Package controlplane runs a Kubernetes control plane (etcd, kube-apiserver,
 // kube-controller-manager) from local binaries: on free loopback ports, with
-// certificates of its own, in a temporary folder that goes when it goes. There
-// is no scheduler and no node, so pods exist but never run.
+// certificates of its own, in a temporary folder that goes when it goes. Unless
+// a node is to join there is no scheduler: pods exist but never run.
 package controlplane
 
 import (
@@ -40,15 +40,20 @@ type ControlPlane struct {
 	processes []*process.Process // In the order of their start.
 	ended     chan struct{}
 	first     *process.Process // The first that ended; valid once ended is closed.
+	node      string           // Address of the node that joins; empty: none does.
 }
 
 // Start brings a control plane up and waits until it works. The logs go to the
 // folder logs, or, if that is empty, to the one that Stop removes.
 func Start(ctx context.Context, tools toolbox.Toolbox, logs string) (*ControlPlane, error) {
+	return startFor(ctx, tools, logs, "")
+}
+
+func startFor(ctx context.Context, tools toolbox.Toolbox, logs, node string) (*ControlPlane, error) {
 	var err error
 	for range attempts {
 		var c *ControlPlane
-		if c, err = startOnce(ctx, tools, logs); err == nil {
+		if c, err = startOnce(ctx, tools, logs, node); err == nil {
 			return c, nil
 		}
 		if !strings.Contains(err.Error(), "address already in use") {
@@ -99,12 +104,12 @@ func (c *ControlPlane) Stop() {
 	_ = os.RemoveAll(c.dir) // A folder under the temporary one is no harm.
 }
 
-func startOnce(ctx context.Context, tools toolbox.Toolbox, logs string) (*ControlPlane, error) {
+func startOnce(ctx context.Context, tools toolbox.Toolbox, logs, node string) (*ControlPlane, error) {
 	dir, err := os.MkdirTemp("", "finops-controlplane-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder for it: %w", err)
 	}
-	c := &ControlPlane{dir: dir, logs: logs, tools: tools, ended: make(chan struct{})}
+	c := &ControlPlane{dir: dir, logs: logs, tools: tools, node: node, ended: make(chan struct{})}
 	if c.logs == "" {
 		c.logs = dir
 	}
@@ -124,19 +129,25 @@ func (c *ControlPlane) start(ctx context.Context) error {
 		return err
 	}
 	c.ports = ports{etcd: free[0], etcdPeer: free[1], apiServer: free[2]}
+	if c.node != "" {
+		c.ports.apiServer = servicePort
+	}
 	if err := c.writeCredentials(); err != nil {
 		return err
 	}
 	if err := c.run("etcd", etcdArguments(c.dir, c.ports)); err != nil {
 		return err
 	}
-	if err := c.run("kube-apiserver", apiServerArguments(c.dir, c.ports)); err != nil {
+	if err := c.run("kube-apiserver", append(apiServerArguments(c.dir, c.ports), c.nodeArguments()...)); err != nil {
 		return err
 	}
 	if err := c.wait(ctx, "the API server", "/readyz"); err != nil {
 		return err
 	}
 	if err := c.run("kube-controller-manager", controllerManagerArguments(c.dir)); err != nil {
+		return err
+	}
+	if err := c.runScheduler(); err != nil {
 		return err
 	}
 	// That the controllers work shows in the first thing they make.
@@ -160,6 +171,9 @@ func (c *ControlPlane) writeCredentials() (err error) {
 		return err
 	}
 	if err := c.authority.kubeconfig("admin", c.URL(), "finops-test-admin", adminGroup); err != nil {
+		return err
+	}
+	if err := c.writeNodeCredentials(); err != nil {
 		return err
 	}
 	return c.newClient()

@@ -29,6 +29,7 @@ type Options struct {
 	Anchor   time.Time // The hour that the first recorded one is told about.
 	Items    int       // Made-up ones in each hour, beside the recorded.
 	Binary   string    // Of the product; empty: build it.
+	Node     bool      // With a node that runs pods; in a realm only.
 	Progress io.Writer
 }
 
@@ -56,6 +57,7 @@ func Start(ctx context.Context, o Options) (*Installation, error) {
 func (i *Installation) start(ctx context.Context, o Options) (err error) {
 	i.Testbed, err = testbed.Start(ctx, o.Root, testbed.Parts{
 		Fresh:        true,
+		Node:         o.Node,
 		Programs:     o.Programs,
 		ControlPlane: true,
 		Postgres:     &postgres.Options{Progress: o.Progress},

@@ -1,6 +1,7 @@
 // Package postgres runs a throw-away PostgreSQL server from the machine's own
-// binaries: on a free loopback port, in a temporary folder that goes when the
-// server goes. Everybody on this machine may connect, nobody from elsewhere.
+// binaries: on a free loopback port, unless told otherwise, in a temporary folder
+// that goes when the server goes. Everybody on this machine may connect, nobody
+// from elsewhere.
 package postgres
 
 import (
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,9 +23,9 @@ import (
 const (
 	startTimeout   = time.Minute
 	stopGrace      = 20 * time.Second
-	attempts       = 5                                   // A free port may be taken before the server binds it.
-	maxConnections = 200                                 // Parallel test packages have pools of their own.
-	clientRules    = "host all all 127.0.0.1/32 trust\n" //nolint:dupword // All databases, all users.
+	attempts       = 5   // A free port may be taken before the server binds it.
+	maxConnections = 200 // Parallel test packages have pools of their own.
+	loopback       = "127.0.0.1/32"
 )
 
 // Options of a server.
@@ -31,6 +33,11 @@ type Options struct {
 	// Fsync makes commits durable. A throw-away server only needs that when
 	// its speed is measured or its machine is switched off.
 	Fsync bool
+
+	// Address is where to listen, with the network whose clients are let in, such
+	// as 10.244.0.1/24; empty: on loopback. Somebody has to see to it that nobody
+	// else reaches it.
+	Address string
 
 	// Progress is told what takes long; nil: nobody.
 	Progress io.Writer
@@ -42,6 +49,8 @@ type Server struct {
 	Port     int
 
 	dir     string
+	host    string // Where it listens.
+	clients string // Who is let in, as a network.
 	process *process.Process
 }
 
@@ -49,6 +58,13 @@ type Server struct {
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
+	}
+	if o.Address == "" {
+		o.Address = loopback
+	}
+	address, clients, err := net.ParseCIDR(o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read where PostgreSQL is to listen: %w", err)
 	}
 	binaries, err := Find(ctx, o.Progress)
 	if err != nil {
@@ -62,7 +78,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder for PostgreSQL: %w", err)
 	}
-	s := &Server{Binaries: binaries, dir: dir}
+	s := &Server{Binaries: binaries, dir: dir, host: address.String(), clients: clients.String()}
 	if err := s.start(ctx, o, account); err != nil {
 		s.Stop()
 		return nil, err
@@ -72,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 
 // DSN names the maintenance database as the superuser.
 func (s *Server) DSN() string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.Port)
+	return fmt.Sprintf("postgres://postgres@%s:%d/postgres?sslmode=disable", s.host, s.Port)
 }
 
 // Done is closed when the server has ended.
@@ -117,7 +133,8 @@ func (s *Server) initialise(ctx context.Context, account *syscall.Credential) er
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot initialise PostgreSQL with %s: %w\n%s", cmd.Path, err, out)
 	}
-	if err := os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(clientRules), 0o600); err != nil {
+	rule := "host all all " + s.clients + " trust\n" //nolint:dupword // All databases, all users.
+	if err := os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(rule), 0o600); err != nil {
 		return fmt.Errorf("cannot limit PostgreSQL to this machine: %w", err)
 	}
 	return nil
@@ -150,7 +167,7 @@ func (s *Server) serve(ctx context.Context, o Options, account *syscall.Credenti
 
 func (s *Server) arguments(fsync bool) []string {
 	settings := []string{
-		"listen_addresses=127.0.0.1",
+		"listen_addresses=" + s.host,
 		"unix_socket_directories=", // No socket: its path has a length limit that temporary folders can pass.
 		"max_connections=" + strconv.Itoa(maxConnections),
 		"timezone=UTC", "log_timezone=UTC",

@@ -12,12 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/controlplane"
+	"github.com/provider-finops/provider-finops/cluster/node"
 	"github.com/provider-finops/provider-finops/cluster/postgres"
 	"github.com/provider-finops/provider-finops/cluster/replay"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
@@ -37,10 +39,14 @@ type Parts struct {
 	ControlPlane bool
 	Replay       *replay.Options
 
+	// Node adds a node that runs pods. It works in a realm only (package realm), and
+	// as if Fresh; database and replayer listen where pods reach them.
+	Node bool
+
 	// Fresh starts every part, whatever the user has named.
 	Fresh bool
 
-	Logs string // Folder for the control plane's logs; empty: they go when it goes.
+	Logs string // Folder for the logs of control plane and node; empty: they go when it goes.
 }
 
 // A Testbed is what was asked for, running. What was not is empty.
@@ -51,6 +57,9 @@ type Testbed struct {
 	OpenCost   string // Base URL of the replayer.
 	Psql       string // PostgreSQL's client, with a server of our own.
 
+	Node *node.Node // Takes images.
+
+	progress     io.Writer
 	postgres     *postgres.Server
 	controlPlane *controlplane.ControlPlane
 	replay       *replay.Server
@@ -59,12 +68,15 @@ type Testbed struct {
 // Start finds the programs first, and then brings up everything at once.
 func Start(ctx context.Context, root string, parts Parts, progress io.Writer) (*Testbed, error) {
 	began := time.Now()
-	b := &Testbed{}
-	if !parts.Fresh {
+	b := &Testbed{progress: progress}
+	if !parts.Fresh && !parts.Node {
 		b.DSN, b.Kubeconfig = os.Getenv(PostgresVariable), os.Getenv(KubeconfigVariable)
 	}
 	if parts.ControlPlane && b.Kubeconfig == "" {
 		parts.Programs = append(parts.Programs, toolbox.ControlPlane...)
+	}
+	if parts.Node {
+		parts.Programs = append(parts.Programs, toolbox.Node...)
 	}
 	if len(parts.Programs) > 0 {
 		var err error
@@ -72,9 +84,14 @@ func Start(ctx context.Context, root string, parts Parts, progress io.Writer) (*
 			return nil, err
 		}
 	}
+	if parts.Node {
+		if err := node.OpenNetwork(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := atOnce(
 		func() error { return b.startPostgres(ctx, parts) },
-		func() error { return b.startControlPlane(ctx, parts) },
+		func() error { return b.startCluster(ctx, root, parts, progress) },
 		func() error { return b.startReplay(parts) },
 	); err != nil {
 		b.Stop()
@@ -111,6 +128,15 @@ func (b *Testbed) ServingCertificate(dir string) ([]byte, error) {
 	return b.controlPlane.ServingCertificate(dir)
 }
 
+// KubeconfigAt is the kubeconfig with another address of the API server; see the
+// control plane's.
+func (b *Testbed) KubeconfigAt(dir, address string) (string, error) {
+	if b.controlPlane == nil {
+		return "", errors.New("cannot write a kubeconfig: the control plane is not ours")
+	}
+	return b.controlPlane.KubeconfigAt(dir, address)
+}
+
 // KubectlCache is the folder in which kubectl may remember what the control
 // plane of that kubeconfig serves. In the user's own cache it would remember by
 // address, and an address of today was another cluster's yesterday.
@@ -120,13 +146,16 @@ func KubectlCache(kubeconfig string) string {
 
 // Wait returns when the context ends, with nil, or when a part does.
 func (b *Testbed) Wait(ctx context.Context) error {
-	var postgresDone, controlPlaneDone <-chan struct{}
+	var postgresDone, controlPlaneDone, nodeDone <-chan struct{}
 	var replayFailed <-chan error
 	if b.postgres != nil {
 		postgresDone = b.postgres.Done()
 	}
 	if b.controlPlane != nil {
 		controlPlaneDone = b.controlPlane.Done()
+	}
+	if b.Node != nil {
+		nodeDone = b.Node.Done()
 	}
 	if b.replay != nil {
 		replayFailed = b.replay.Failed()
@@ -138,6 +167,8 @@ func (b *Testbed) Wait(ctx context.Context) error {
 		return b.postgres.Ended()
 	case <-controlPlaneDone:
 		return b.controlPlane.Ended()
+	case <-nodeDone:
+		return b.Node.Ended()
 	case err := <-replayFailed:
 		return err
 	}
@@ -149,9 +180,7 @@ func (b *Testbed) Stop() {
 	if b.replay != nil {
 		stops.Go(b.replay.Stop)
 	}
-	if b.controlPlane != nil {
-		stops.Go(b.controlPlane.Stop)
-	}
+	stops.Go(b.stopCluster)
 	if b.postgres != nil {
 		stops.Go(b.postgres.Stop)
 	}
@@ -162,20 +191,45 @@ func (b *Testbed) startPostgres(ctx context.Context, parts Parts) (err error) {
 	if parts.Postgres == nil || b.DSN != "" {
 		return nil
 	}
-	if b.postgres, err = postgres.Start(ctx, *parts.Postgres); err == nil {
+	options := *parts.Postgres
+	if parts.Node {
+		options.Address = node.Network
+	}
+	if b.postgres, err = postgres.Start(ctx, options); err == nil {
 		b.DSN, b.Psql = b.postgres.DSN(), b.postgres.Binaries.Path("psql")
 	}
 	return err
 }
 
-func (b *Testbed) startControlPlane(ctx context.Context, parts Parts) (err error) {
+func (b *Testbed) startCluster(ctx context.Context, root string, parts Parts, progress io.Writer) (err error) {
 	if !parts.ControlPlane || b.Kubeconfig != "" {
 		return nil
 	}
-	if b.controlPlane, err = controlplane.Start(ctx, b.Tools, parts.Logs); err == nil {
-		b.Kubeconfig = b.controlPlane.Kubeconfig()
+	if parts.Node {
+		b.controlPlane, err = controlplane.StartForNode(ctx, b.Tools, parts.Logs, node.Address)
+	} else {
+		b.controlPlane, err = controlplane.Start(ctx, b.Tools, parts.Logs)
+	}
+	if err != nil {
+		return err
+	}
+	b.Kubeconfig = b.controlPlane.Kubeconfig()
+	if parts.Node {
+		b.Node, err = node.Start(ctx, b.controlPlane, node.Options{Root: root, Tools: b.Tools, Logs: parts.Logs, Progress: progress})
 	}
 	return err
+}
+
+// stopCluster stops the node first: its pods are the control plane's clients.
+func (b *Testbed) stopCluster() {
+	if b.Node != nil {
+		if err := b.Node.Stop(context.Background()); err != nil {
+			_, _ = fmt.Fprintf(b.progress, "the node has left something behind: %v\n", err)
+		}
+	}
+	if b.controlPlane != nil {
+		b.controlPlane.Stop()
+	}
 }
 
 func (b *Testbed) startReplay(parts Parts) error {
@@ -186,7 +240,11 @@ func (b *Testbed) startReplay(parts Parts) error {
 	if err != nil {
 		return err
 	}
-	if b.replay, err = replay.Serve("127.0.0.1:0", handler); err == nil {
+	host := "127.0.0.1"
+	if parts.Node {
+		host = node.Address
+	}
+	if b.replay, err = replay.Serve(net.JoinHostPort(host, "0"), handler); err == nil {
 		b.OpenCost = b.replay.URL
 	}
 	return err

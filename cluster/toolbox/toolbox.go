@@ -29,6 +29,7 @@ var (
 	Envtest      = []string{etcd, apiServer, kubectl}
 	ControlPlane = []string{etcd, apiServer, controllerManager, kubectl}
 	Kuttl        = []string{"kubectl-kuttl", kubectl}
+	Node         = []string{"kube-scheduler", "kubelet"}
 )
 
 // A Toolbox is a folder with programs.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
+	"github.com/provider-finops/provider-finops/cluster/realm"
 )
 
 // A command is one thing that the harness does.
@@ -29,7 +30,7 @@ type command struct {
 
 // commands is filled in main, because help lists it.
 func commands() []command {
-	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, withCommand, demoCommand, e2eCommand, imageCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, controllerCommand}
+	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, nodeCommand, withCommand, demoCommand, e2eCommand, imageCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, controllerCommand, cleanCommand}
 }
 
 // interrupted is the exit code of what a shell ends with Ctrl-C.
@@ -42,6 +43,7 @@ type exitError int
 func (c exitError) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
 
 func main() {
+	realm.Begin()
 	process.EndWithGoRun()
 	err := run(context.Background(), os.Args[1:])
 	var code exitError
