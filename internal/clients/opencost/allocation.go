@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/provider-finops/provider-finops/internal/finops/decimal"
 )
 
@@ -40,92 +38,74 @@ type Allocation struct {
 	RecvBytes   decimal.Decimal
 }
 
-// An item is an allocation on the wire. Any other member is passed over: later
-// versions have more, and earlier ones fewer.
-type item struct {
-	Name       *string `json:"name"`
-	Properties struct {
-		Namespace      string `json:"namespace"`
-		Pod            string `json:"pod"`
-		Container      string `json:"container"`
-		Controller     string `json:"controller"`
-		ControllerKind string `json:"controllerKind"`
-	} `json:"properties"`
-	Window struct {
-		Start string `json:"start"`
-		End   string `json:"end"`
-	} `json:"window"`
-	Start string `json:"start"`
-	End   string `json:"end"`
+// An asked is a query as answers are held against it.
+type asked struct {
+	Query
 
-	Minutes     quantity `json:"minutes"`
-	CPUCores    quantity `json:"cpuCoreUsageAverage"`
-	RAMBytes    quantity `json:"ramByteUsageAverage"`
-	GPUs        quantity `json:"gpuCount"`
-	GPUUsage    quantity `json:"gpuUsageAverage"` // Up to v2.4.
-	PVByteHours quantity `json:"pvByteHours"`
-	SentBytes   quantity `json:"networkTransferBytes"`
-	RecvBytes   quantity `json:"networkReceiveBytes"`
-
-	GPUAllocation struct { // Since then. It is null without a GPU.
-		Usage quantity `json:"gpuUsageAverage"`
-	} `json:"gpuAllocation"`
+	wanted     map[string]struct{} // Namespaces; nil for all.
+	start, end string              // As most servers write them.
+	dimensions []string            // Of a key; nil if a key cannot be taken apart.
 }
 
-// A quantity is a number or null on the wire.
-type quantity struct {
-	decimal.Decimal
-
-	known bool
+func ask(q Query) *asked {
+	a := &asked{Query: q, start: q.Start.UTC().Format(time.RFC3339), end: q.End.UTC().Format(time.RFC3339)}
+	if q.Namespaces != nil {
+		a.wanted = make(map[string]struct{}, len(q.Namespaces))
+		for _, n := range q.Namespaces {
+			a.wanted[n] = struct{}{}
+		}
+	}
+	// Values of labels and annotations may hold the separator themselves.
+	if !strings.Contains(q.Aggregate, ":") {
+		a.dimensions = strings.Split(q.Aggregate, ",")
+	}
+	return a
 }
 
-// UnmarshalJSONFrom reads the text of the number, never a float of it.
-func (q *quantity) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	value, err := d.ReadValue()
-	if err != nil {
-		return err
+// instant reads one, most of which are an end of the window.
+func (q *asked) instant(text []byte) (time.Time, error) {
+	switch string(text) {
+	case q.start:
+		return q.Start.UTC(), nil
+	case q.end:
+		return q.End.UTC(), nil
+	default:
+		return time.Parse(time.RFC3339, string(text))
 	}
+}
 
-	if value.Kind() == 'n' {
-		*q = quantity{}
-		return nil
-	}
-	if value.Kind() != '0' {
-		return fmt.Errorf("%s is not a number", abbreviate(string(value)))
-	}
-
-	q.known = true
-	q.Decimal, err = decimal.Parse(string(value))
-	return err
+// is compares instants, not texts: a server may write its own zone.
+func (q *asked) is(want time.Time, text []byte) bool {
+	got, err := q.instant(text)
+	return err == nil && got.Equal(want)
 }
 
 // allocation returns the item of a key, if it is one that was asked for.
-func (i *item) allocation(key string, q Query) (Allocation, error) {
+func (i *item) allocation(key string, q *asked) (Allocation, error) {
 	refuse := func(kind error, format string, args ...any) (Allocation, error) {
 		return Allocation{}, &AnswerError{Kind: kind, Detail: fmt.Sprintf("item %q: ", abbreviate(key)) + fmt.Sprintf(format, args...)}
 	}
 
-	if i.Name == nil {
+	if !i.hasName {
 		return refuse(ErrItem, "it has no name")
 	}
-	if *i.Name != key {
-		return refuse(ErrItem, "its name is %q", abbreviate(*i.Name))
+	if string(i.name) != key {
+		return refuse(ErrItem, "its name is %q", abbreviate(string(i.name)))
 	}
-	if !sameInstant(i.Window.Start, q.Start) || !sameInstant(i.Window.End, q.End) {
-		return refuse(ErrWindow, "its window is %q to %q", abbreviate(i.Window.Start), abbreviate(i.Window.End))
+	if !q.is(q.Start, i.windowStart) || !q.is(q.End, i.windowEnd) {
+		return refuse(ErrWindow, "its window is %q to %q", abbreviate(string(i.windowStart)), abbreviate(string(i.windowEnd)))
 	}
 
 	a := Allocation{
-		Name: key, Namespace: i.Properties.Namespace, Pod: i.Properties.Pod, Container: i.Properties.Container,
-		Controller: i.Properties.Controller, ControllerKind: i.Properties.ControllerKind,
-		Minutes: i.Minutes.Decimal, CPUCores: i.CPUCores.Decimal, RAMBytes: i.RAMBytes.Decimal,
-		GPUs: i.GPUs.Decimal, GPUUsage: i.GPUUsage.Decimal, PVByteHours: i.PVByteHours.Decimal,
-		SentBytes: i.SentBytes.Decimal, RecvBytes: i.RecvBytes.Decimal,
+		Name: key, Controller: string(i.controller), ControllerKind: string(i.controllerKind),
+		Minutes: i.minutes.Decimal, CPUCores: i.cpuCores.Decimal, RAMBytes: i.ramBytes.Decimal,
+		GPUs: i.gpus.Decimal, GPUUsage: i.gpuUsage.Decimal, PVByteHours: i.pvByteHours.Decimal,
+		SentBytes: i.sentBytes.Decimal, RecvBytes: i.recvBytes.Decimal,
 	}
-	if i.GPUAllocation.Usage.known {
-		a.GPUUsage = i.GPUAllocation.Usage.Decimal
+	if i.gpuNested.known {
+		a.GPUUsage = i.gpuNested.Decimal
 	}
-	a.identify(q.Aggregate)
+	a.identify(i, q.dimensions)
 
 	for _, text := range [...]struct{ field, value string }{
 		{"name", a.Name},
@@ -141,52 +121,57 @@ func (i *item) allocation(key string, q Query) (Allocation, error) {
 	}
 
 	var err error
-	if a.Start, err = time.Parse(time.RFC3339, i.Start); err != nil {
-		return refuse(ErrItem, "start: %q is not an instant", abbreviate(i.Start))
+	if a.Start, err = q.instant(i.start); err != nil {
+		return refuse(ErrItem, "start: %q is not an instant", abbreviate(string(i.start)))
 	}
-	if a.End, err = time.Parse(time.RFC3339, i.End); err != nil {
-		return refuse(ErrItem, "end: %q is not an instant", abbreviate(i.End))
+	if a.End, err = q.instant(i.end); err != nil {
+		return refuse(ErrItem, "end: %q is not an instant", abbreviate(string(i.end)))
 	}
 	return a, nil
 }
 
-// identify fills in what the key says. Where the key has exactly one part per
+// identify says what an item belongs to. Where its key has exactly one part per
 // dimension it wins over the properties, which OpenCost loses when it merges
-// items. Values of labels and annotations may hold the separator themselves, so
-// a key with one of those is not taken apart.
-func (a *Allocation) identify(aggregate string) {
-	dimensions, parts := strings.Split(aggregate, ","), strings.Split(a.Name, "/")
-	if strings.Contains(aggregate, ":") || len(parts) != len(dimensions) {
+// items.
+func (a *Allocation) identify(i *item, dimensions []string) {
+	if strings.Count(a.Name, "/")+1 != len(dimensions) {
 		dimensions = nil
 	}
-	for n, dimension := range dimensions {
+	var hasNamespace, hasPod, hasContainer bool
+	rest := a.Name
+	for _, dimension := range dimensions {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
 		switch dimension {
 		case "namespace":
-			a.Namespace = parts[n]
+			a.Namespace, hasNamespace = part, true
 		case "pod":
-			a.Pod = parts[n]
+			a.Pod, hasPod = part, true
 		case "container":
-			a.Container = parts[n]
+			a.Container, hasContainer = part, true
 		}
+	}
+	if !hasNamespace {
+		a.Namespace = string(i.namespace)
+	}
+	if !hasPod {
+		a.Pod = string(i.pod)
+	}
+	if !hasContainer {
+		a.Container = string(i.container)
 	}
 
 	// A name of OpenCost's own, such as __idle__, stands for all dimensions.
-	if a.Namespace == "" && strings.HasPrefix(parts[0], "__") {
-		a.Namespace = parts[0]
+	if own, _, _ := strings.Cut(a.Name, "/"); a.Namespace == "" && strings.HasPrefix(own, "__") {
+		a.Namespace = own
 	}
-}
-
-// sameInstant compares instants, not texts: a server may write its own zone.
-func sameInstant(text string, want time.Time) bool {
-	got, err := time.Parse(time.RFC3339, text)
-	return err == nil && got.Equal(want)
 }
 
 // unstorable says why PostgreSQL would refuse a text in the middle of a load;
 // nothing if it would not.
 func unstorable(text string) string {
 	switch {
-	case strings.ContainsRune(text, 0):
+	case strings.IndexByte(text, 0) >= 0:
 		return "holds a NUL"
 	case len(text) > maxName:
 		return fmt.Sprintf("is %d bytes long, more than %d", len(text), maxName)

@@ -12,6 +12,7 @@
 package opencost
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ const (
 	// DefaultMaxBytes is how large an answer may be. An item takes some 1.7 kB,
 	// so this is an hour of about 150,000 containers.
 	DefaultMaxBytes = 256 << 20
+
+	// readAhead is how much of an answer is asked of the network at once.
+	readAhead = 64 << 10
 
 	// DefaultTimeout bounds one request, its answer included.
 	DefaultTimeout = 90 * time.Second
@@ -145,7 +149,7 @@ func (c *Client) stream(ctx context.Context, q Query, each func(Allocation) bool
 	}
 	defer response.Body.Close() //nolint:errcheck // Nothing that was read depends on it.
 
-	b := &body{from: response.Body, limit: c.maxBytes}
+	b := &body{from: bufio.NewReaderSize(response.Body, readAhead), limit: c.maxBytes}
 	if response.StatusCode != http.StatusOK {
 		_, _ = io.CopyN(io.Discard, b, snippetBytes) // For the snippet alone.
 		return &AnswerError{Kind: ErrStatus, Detail: response.Status, Snippet: b.snippet()}

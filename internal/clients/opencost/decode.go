@@ -1,6 +1,7 @@
 package opencost
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -25,9 +25,9 @@ import (
 type decoder struct {
 	*jsontext.Decoder
 
-	query  Query
-	wanted map[string]struct{} // Namespaces; nil for all.
-	each   func(Allocation) bool
+	asked *asked
+	each  func(Allocation) bool
+	items reader
 
 	seed maphash.Seed
 	seen map[uint64]struct{} // Hashes of the keys that were asked for.
@@ -38,18 +38,14 @@ type decoder struct {
 // decode reads an answer and hands each of its items over. It returns nil only
 // for a whole answer, or if each said that it wants no more.
 func decode(b *body, q Query, each func(Allocation) bool) *AnswerError {
+	seed := maphash.MakeSeed()
 	d := &decoder{
 		Decoder: jsontext.NewDecoder(b, jsontext.AllowDuplicateNames(true)),
-		query:   q,
+		asked:   ask(q),
 		each:    each,
-		seed:    maphash.MakeSeed(),
+		items:   reader{seed: seed},
+		seed:    seed,
 		seen:    map[uint64]struct{}{},
-	}
-	if q.Namespaces != nil {
-		d.wanted = make(map[string]struct{}, len(q.Namespaces))
-		for _, n := range q.Namespaces {
-			d.wanted[n] = struct{}{}
-		}
 	}
 	b.consumed = d.InputOffset
 
@@ -169,8 +165,8 @@ func (d *decoder) set() error {
 			return err
 		}
 		if !d.wants(allocation) {
-			if d.query.Foreign != nil {
-				d.query.Foreign(allocation.Namespace)
+			if d.asked.Foreign != nil {
+				d.asked.Foreign(allocation.Namespace)
 			}
 			continue
 		}
@@ -189,10 +185,10 @@ func (d *decoder) set() error {
 // wants says whether an item was asked for. One without a namespace is asked for
 // by the name that the server has for that.
 func (d *decoder) wants(a Allocation) bool {
-	if d.wanted == nil {
+	if d.asked.wanted == nil {
 		return true
 	}
-	_, asked := d.wanted[cmp.Or(a.Namespace, unallocated)]
+	_, asked := d.asked.wanted[cmp.Or(a.Namespace, unallocated)]
 	return asked
 }
 
@@ -206,16 +202,26 @@ func (d *decoder) first(key string) bool {
 	return !again
 }
 
+// item reads the item of a key.
 func (d *decoder) item(key string) (Allocation, error) {
 	value, err := d.ReadValue()
 	if err != nil {
 		return Allocation{}, err
 	}
-	var item item
-	if err := json.Unmarshal(value, &item); err != nil {
-		return Allocation{}, atItem(key, err)
+
+	var i item
+	d.items.reset(value)
+	err = i.read(&d.items)
+	if d.items.twice {
+		// One name twice, or two with one hash: who remembers names can tell.
+		if err := jsontext.NewDecoder(bytes.NewReader(value)).SkipValue(); err != nil {
+			return Allocation{}, err
+		}
 	}
-	return item.allocation(key, d.query)
+	if err != nil {
+		return Allocation{}, &AnswerError{Kind: ErrItem, Detail: fmt.Sprintf("item %q: %s", abbreviate(key), err)}
+	}
+	return i.allocation(key, d.asked)
 }
 
 // enter reads the opening of an object or array.
@@ -232,36 +238,16 @@ func (d *decoder) enter(kind jsontext.Kind, what string) error {
 	return err
 }
 
-// atItem tells a value of the wrong type, which the item's own error describes,
-// from text that is no JSON.
-func atItem(name string, err error) error {
-	semantic := (*json.SemanticError)(nil)
-	if !errors.As(err, &semantic) {
-		return err
+// reason is the text of an error of the tokenizer, without what it says about
+// itself.
+func reason(err error) string {
+	if syntactic := (*jsontext.SyntacticError)(nil); errors.As(err, &syntactic) && syntactic.Err != nil {
+		err = syntactic.Err
 	}
-	field := semantic.JSONPointer.LastToken()
-	if field == "" {
-		field = "it"
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it is cut off"
 	}
-	return &AnswerError{Kind: ErrItem, Detail: fmt.Sprintf("item %q: %s: %s", abbreviate(name), field, reason(semantic.Err, semantic))}
-}
-
-// reason is the innermost text of the first error there is, without the package
-// that found it.
-func reason(errs ...error) string {
-	for _, err := range errs {
-		if err == nil {
-			continue
-		}
-		if syntactic := (*jsontext.SyntacticError)(nil); errors.As(err, &syntactic) && syntactic.Err != nil {
-			err = syntactic.Err
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return "it is cut off"
-		}
-		return abbreviate(err.Error())
-	}
-	return ""
+	return abbreviate(err.Error())
 }
 
 // abbreviate keeps a hostile text out of a message.

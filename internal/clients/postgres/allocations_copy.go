@@ -6,8 +6,6 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"io"
-	"math/big"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -142,13 +140,9 @@ func appendNumeric(to []byte, d decimal.Decimal) []byte {
 		positive, negative = 0x0000, 0x4000
 		places             = 4
 	)
-	coefficient, exponent := d.Parts()
 	var text, digits [96]byte
-	decimals := magnitude(text[:0], coefficient)
+	decimals, exponent := d.AppendDigits(text[:0])
 	scale := int(-exponent)
-	if coefficient.Sign() == 0 {
-		decimals = decimals[:0]
-	}
 
 	// The last digit may stand for fewer than four decimals, zeros behind them.
 	padding := (places - scale%places) % places
@@ -176,7 +170,7 @@ func appendNumeric(to []byte, d decimal.Decimal) []byte {
 	}
 
 	sign := uint16(positive)
-	if coefficient.Sign() < 0 {
+	if d.Sign() < 0 {
 		sign = negative
 	}
 	to = binary.BigEndian.AppendUint32(to, uint32(8+2*(count-least))) //nolint:gosec // A few dozen digits at most.
@@ -188,16 +182,4 @@ func appendNumeric(to []byte, d decimal.Decimal) []byte {
 		to = append(to, groups[2*n+1], groups[2*n])
 	}
 	return to
-}
-
-// magnitude appends the decimals of a number without its sign.
-func magnitude(to []byte, n *big.Int) []byte {
-	if n.IsInt64() {
-		v := n.Int64()
-		if v < 0 {
-			return strconv.AppendUint(to, -uint64(v), 10) //nolint:gosec // The smallest int64 is its own negative, and its bits are the magnitude.
-		}
-		return strconv.AppendInt(to, v, 10)
-	}
-	return new(big.Int).Abs(n).Append(to, 10)
 }

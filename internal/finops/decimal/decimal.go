@@ -8,9 +8,11 @@
 package decimal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -29,41 +31,70 @@ var (
 
 // A Decimal is an exact decimal number. The zero Decimal is zero. Equal numbers
 // have one representation, whatever text they came from.
+//
+// Almost every quantity fits into 64 bits, and is kept there: a run reads
+// millions of them.
 type Decimal struct {
-	coefficient *big.Int // Not divisible by ten unless the exponent is 0; nil for zero.
-	exponent    int32    // Never positive.
+	small    int64    // The coefficient; not divisible by ten unless the exponent is 0.
+	large    *big.Int // The coefficient instead, if it does not fit into small.
+	exponent int32    // Never positive.
 }
+
+// smallDigits is how many digits fit into 64 bits, whichever they are.
+const smallDigits = 18
 
 // Parse returns the number of a text in the syntax of JSON, exponents included.
 func Parse(text string) (Decimal, error) {
 	negative, digits, exponent, err := scan(text)
-	if err != nil {
-		return Decimal{}, fmt.Errorf("cannot read quantity %q: %w", abbreviate(text), err)
-	}
-	if digits == "" {
+	switch {
+	case err != nil:
+		return Decimal{}, refuse(text, err)
+	case digits == "":
 		return Decimal{}, nil
-	}
-	if exponent < -MaxDigits || len(digits)+exponent > MaxDigits {
-		return Decimal{}, fmt.Errorf("cannot read quantity %q: %w", abbreviate(text), ErrRange)
-	}
-	if exponent > 0 {
-		digits += strings.Repeat("0", exponent)
-		exponent = 0
+	case exponent < -MaxDigits || len(digits)-strings.Count(digits, ".")+exponent > MaxDigits:
+		return Decimal{}, refuse(text, ErrRange)
 	}
 
-	coefficient, _ := new(big.Int).SetString(digits, 10)
+	if len(digits)+max(exponent, 0) > smallDigits {
+		return parseLarge(negative, digits, exponent), nil
+	}
+	coefficient := int64(0)
+	for _, c := range []byte(digits) {
+		if c != '.' {
+			coefficient = coefficient*10 + int64(c-'0')
+		}
+	}
+	for ; exponent > 0; exponent-- {
+		coefficient *= 10
+	}
+	if negative {
+		coefficient = -coefficient
+	}
+	return Decimal{small: coefficient, exponent: int32(exponent)}, nil
+}
+
+func parseLarge(negative bool, digits string, exponent int) Decimal {
+	whole := strings.Replace(digits, ".", "", 1) + strings.Repeat("0", max(exponent, 0))
+	coefficient, _ := new(big.Int).SetString(strings.Clone(whole), 10)
 	if negative {
 		coefficient.Neg(coefficient)
 	}
-	return Decimal{coefficient: coefficient, exponent: int32(exponent)}, nil
+	return canonical(coefficient, int32(min(exponent, 0))) //nolint:gosec // Within the bounds of MaxDigits.
+}
+
+// refuse keeps a copy of the text. Nothing else of it is kept, so a caller's
+// text need not outlive the call.
+func refuse(text string, err error) error {
+	return fmt.Errorf("cannot read quantity %q: %w", strings.Clone(abbreviate(text)), err)
 }
 
 // scan takes a number apart: significant digits without zeros on either end,
-// and the power of ten they count in. Zero has no digits.
+// the point among them if it is there, and the power of ten they count in. Zero
+// has no digits.
 func scan(text string) (negative bool, digits string, exponent int, err error) {
-	rest, negative := strings.CutPrefix(text, "-")
+	number, negative := strings.CutPrefix(text, "-")
 
-	whole, rest := leadingDigits(rest)
+	whole, rest := leadingDigits(number)
 	if whole == "" || len(whole) > 1 && whole[0] == '0' {
 		return false, "", 0, ErrSyntax
 	}
@@ -80,9 +111,12 @@ func scan(text string) (negative bool, digits string, exponent int, err error) {
 		return false, "", 0, err
 	}
 
-	digits = strings.TrimLeft(whole+fraction, "0")
-	significant := strings.TrimRight(digits, "0")
-	return negative, significant, shift - len(fraction) + len(digits) - len(significant), nil
+	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
+		digits = strings.TrimRight(strings.TrimLeft(whole, "0"), "0")
+		return negative, digits, shift + len(strings.TrimLeft(whole, "0")) - len(digits), nil
+	}
+	digits = number[:len(whole)+len(".")+len(fraction)]
+	return negative, strings.TrimLeft(digits, "0."), shift - len(fraction), nil
 }
 
 // scanExponent reads what follows the digits: nothing, or the power of ten. One
@@ -125,20 +159,21 @@ func leadingDigits(s string) (digits, rest string) {
 }
 
 // FromInt returns a whole number.
-func FromInt(n int64) Decimal {
-	return canonical(big.NewInt(n), 0)
-}
+func FromInt(n int64) Decimal { return Decimal{small: n} }
 
 // Sign is -1, 0 or +1.
 func (d Decimal) Sign() int {
-	if d.coefficient == nil {
-		return 0
+	if d.large != nil {
+		return d.large.Sign()
 	}
-	return d.coefficient.Sign()
+	return cmp.Compare(d.small, 0)
 }
 
 // Cmp is -1, 0 or +1 as d is less than, equal to or greater than e.
 func (d Decimal) Cmp(e Decimal) int {
+	if d.large == nil && e.large == nil && d.exponent == e.exponent {
+		return cmp.Compare(d.small, e.small)
+	}
 	return d.Rat().Cmp(e.Rat())
 }
 
@@ -153,24 +188,28 @@ func (d Decimal) Mul(e Decimal) Decimal {
 	if d.Sign() == 0 || e.Sign() == 0 {
 		return Decimal{}
 	}
-	return canonical(new(big.Int).Mul(d.coefficient, e.coefficient), d.exponent+e.exponent)
+	return canonical(new(big.Int).Mul(d.coefficient(), e.coefficient()), d.exponent+e.exponent)
 }
 
 // Rat returns the number as a rational.
 func (d Decimal) Rat() *big.Rat {
-	if d.coefficient == nil {
-		return new(big.Rat)
-	}
-	return new(big.Rat).SetFrac(d.coefficient, power(-d.exponent))
+	return new(big.Rat).SetFrac(d.coefficient(), power(-d.exponent))
 }
 
-// Parts returns the number as coefficient × 10^exponent. The coefficient must
-// not be changed.
-func (d Decimal) Parts() (coefficient *big.Int, exponent int32) {
-	if d.coefficient == nil {
-		return new(big.Int), 0
+// AppendDigits appends the digits of the coefficient without its sign, and
+// returns them with the power of ten that the last of them counts in, which is
+// never positive. Zero has no digits.
+func (d Decimal) AppendDigits(to []byte) (digits []byte, exponent int32) {
+	switch {
+	case d.large != nil:
+		return new(big.Int).Abs(d.large).Append(to, 10), d.exponent
+	case d.small < 0:
+		return strconv.AppendUint(to, -uint64(d.small), 10), d.exponent //nolint:gosec // The smallest int64 is its own negative, and its bits are the magnitude.
+	case d.small > 0:
+		return strconv.AppendInt(to, d.small, 10), d.exponent
+	default:
+		return to, 0
 	}
-	return d.coefficient, d.exponent
 }
 
 // String returns the number in plain digits, without an exponent.
@@ -178,12 +217,15 @@ func (d Decimal) String() string {
 	return d.Rat().FloatString(int(-d.exponent))
 }
 
-// canonical drops zeros behind the point.
-func canonical(coefficient *big.Int, exponent int32) Decimal {
-	if coefficient.Sign() == 0 {
-		return Decimal{}
+func (d Decimal) coefficient() *big.Int {
+	if d.large != nil {
+		return d.large
 	}
+	return big.NewInt(d.small)
+}
 
+// canonical drops zeros behind the point, and the large form of what is small.
+func canonical(coefficient *big.Int, exponent int32) Decimal {
 	ten, remainder := big.NewInt(10), new(big.Int)
 	for exponent < 0 {
 		quotient, _ := new(big.Int).QuoRem(coefficient, ten, remainder)
@@ -192,7 +234,10 @@ func canonical(coefficient *big.Int, exponent int32) Decimal {
 		}
 		coefficient, exponent = quotient, exponent+1
 	}
-	return Decimal{coefficient: coefficient, exponent: exponent}
+	if coefficient.IsInt64() {
+		return Decimal{small: coefficient.Int64(), exponent: exponent}
+	}
+	return Decimal{large: coefficient, exponent: exponent}
 }
 
 func power(n int32) *big.Int {
