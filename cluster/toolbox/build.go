@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,26 +16,45 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/process"
 )
 
-// modulePath is the tool module's folder, from the project's root.
+// modulePath is the first tool module's folder, from the project's root.
 const modulePath = "cluster/tools"
 
-// programs are the packages to build, and links are the names under which the
-// first of them is called.
-var (
-	programs = []string{"./cmd/kubebox", "sigs.k8s.io/kwok/cmd/kwok", "github.com/kudobuilder/kuttl/cmd/kubectl-kuttl"}
-	links    = []string{etcd, apiServer, controllerManager, "kube-scheduler", kubectl, "kubelet"}
-)
+// A set is what is built from one tool module into one folder of the cache.
+type set struct {
+	name     string // The folder's, before its key.
+	module   string // Folder, from the project's root.
+	contents string // As people call it, with how long it takes.
+	programs []string
+	flags    []string
 
-// buildFlags must stay the same everywhere: other ones mean another full set
-// of entries in the compile cache. Without a version stamped in, the server
-// reports one that clients cannot parse.
-var buildFlags = []string{
-	"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
-	"-ldflags=-s -w" +
+	// links are further names of the first program.
+	links []string
+
+	// files are copied out of a module that the programs come from: its path,
+	// and from there each folder with the name it gets.
+	filesOf string
+	files   map[string]string
+}
+
+// kubernetes is one program by many names, and what tests a cluster. Without a
+// version stamped in, the server reports one that clients cannot parse.
+var kubernetes = set{
+	name:     "tools",
+	module:   modulePath,
+	contents: "etcd, Kubernetes, kwok and kuttl; this happens once and takes some 5 minutes on 2 cores",
+	programs: []string{"./cmd/kubebox", "sigs.k8s.io/kwok/cmd/kwok", "github.com/kudobuilder/kuttl/cmd/kubectl-kuttl"},
+	links:    []string{etcd, apiServer, controllerManager, "kube-scheduler", kubectl, "kubelet"},
+	flags: buildFlags("-s -w" +
 		" -X k8s.io/component-base/version.gitVersion=v1.36.3" +
 		" -X k8s.io/component-base/version.gitMajor=1" +
 		" -X k8s.io/component-base/version.gitMinor=36" +
-		" -X k8s.io/component-base/version.gitTreeState=clean",
+		" -X k8s.io/component-base/version.gitTreeState=clean"),
+}
+
+// buildFlags must stay the same everywhere, but for the linker's: other ones
+// mean another full set of entries in the compile cache.
+func buildFlags(linker string) []string {
+	return []string{"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags=" + linker}
 }
 
 // reportInterval is how often a running build says that it runs.
@@ -42,13 +62,13 @@ const reportInterval = 10 * time.Second
 
 // cached returns the folder for this state of the tool module, building it
 // under a lock, so that two harnesses do the work once.
-func cached(ctx context.Context, root string, progress io.Writer) (Toolbox, error) {
-	module := filepath.Join(root, modulePath)
+func (s set) cached(ctx context.Context, root string, progress io.Writer) (Toolbox, error) {
+	module := filepath.Join(root, s.module)
 	version, err := goVersion(ctx, module)
 	if err != nil {
 		return Toolbox{}, err
 	}
-	key, err := cacheKey(module, version, buildFlags)
+	key, err := cacheKey(module, version, s.flags)
 	if err != nil {
 		return Toolbox{}, err
 	}
@@ -56,7 +76,7 @@ func cached(ctx context.Context, root string, progress io.Writer) (Toolbox, erro
 	if err != nil {
 		return Toolbox{}, err
 	}
-	box := Toolbox{Dir: filepath.Join(cache, "tools-"+key)}
+	box := Toolbox{Dir: filepath.Join(cache, s.name+"-"+key)}
 	if exists(box.Dir) {
 		return box, nil
 	}
@@ -68,7 +88,7 @@ func cached(ctx context.Context, root string, progress io.Writer) (Toolbox, erro
 	if exists(box.Dir) {
 		return box, nil // Somebody else has built it meanwhile.
 	}
-	return box, build(ctx, module, box.Dir, progress)
+	return box, s.build(ctx, module, box.Dir, progress)
 }
 
 func cacheDir() (string, error) {
@@ -88,8 +108,8 @@ func cacheDir() (string, error) {
 }
 
 // build makes the folder under another name and renames it once it is whole.
-func build(ctx context.Context, module, dir string, progress io.Writer) error {
-	_, _ = fmt.Fprintln(progress, "building etcd, Kubernetes, kwok and kuttl; this happens once and takes some 5 minutes on 2 cores")
+func (s set) build(ctx context.Context, module, dir string, progress io.Writer) error {
+	_, _ = fmt.Fprintln(progress, "building "+s.contents)
 	began := time.Now()
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
 	if err != nil {
@@ -97,15 +117,18 @@ func build(ctx context.Context, module, dir string, progress io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // Nothing is there any more once it is renamed.
 
-	args := append([]string{"build", "-v", "-o", tmp + "/"}, buildFlags...)
-	cmd := goCommand(ctx, module, append(args, programs...)...)
+	args := append([]string{"build", "-v", "-o", tmp + "/"}, s.flags...)
+	cmd := goCommand(ctx, module, append(args, s.programs...)...)
 	if err := runReporting(cmd, began, progress); err != nil {
 		return err
 	}
-	for _, link := range links {
-		if err := os.Symlink("kubebox", filepath.Join(tmp, link)); err != nil {
+	for _, link := range s.links {
+		if err := os.Symlink(path.Base(s.programs[0]), filepath.Join(tmp, link)); err != nil {
 			return fmt.Errorf("cannot link %q: %w", link, err)
 		}
+	}
+	if err := s.copyFiles(ctx, module, tmp); err != nil {
+		return err
 	}
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return fmt.Errorf("cannot open the built folder to others: %w", err)
@@ -114,6 +137,24 @@ func build(ctx context.Context, module, dir string, progress io.Writer) error {
 		return fmt.Errorf("cannot move what was built into place: %w", err)
 	}
 	_, _ = fmt.Fprintf(progress, "built after %s: %s\n", time.Since(began).Round(time.Second), dir)
+	return nil
+}
+
+// copyFiles takes what the programs need from where they come from, so that
+// they work when the module cache is gone.
+func (s set) copyFiles(ctx context.Context, module, dir string) error {
+	if s.filesOf == "" {
+		return nil
+	}
+	out, err := goCommand(ctx, module, "list", "-m", "-f", "{{.Dir}}", s.filesOf).Output()
+	if err != nil {
+		return fmt.Errorf("cannot find module %q: %w", s.filesOf, err)
+	}
+	for from, to := range s.files {
+		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS(filepath.Join(strings.TrimSpace(string(out)), from))); err != nil {
+			return fmt.Errorf("cannot copy %q of module %q: %w", from, s.filesOf, err)
+		}
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 // Package toolbox finds the programs of the test cluster: etcd, Kubernetes,
-// kubectl, kwok and kuttl. It builds them from the tool module beside it, once
-// for each set of versions and flags, into the user's cache.
+// kubectl, kwok and kuttl; Crossplane and its command line. It builds them from
+// the tool modules beside it, once for each set of versions and flags, into the
+// user's cache.
 package toolbox
 
 import (
@@ -50,7 +51,7 @@ func Open(ctx context.Context, root string, progress io.Writer, needed ...string
 		}
 		return box, nil
 	}
-	box, err := cached(ctx, root, progress)
+	box, err := kubernetes.cached(ctx, root, progress)
 	if err != nil {
 		return Toolbox{}, err
 	}

@@ -1,0 +1,233 @@
+// Package crossplane runs real Crossplane in a test cluster: its core, a
+// registry with packages, and what Crossplane calls an external package runtime,
+// which stands for the nodes that are not there.
+//
+// Core and a provider's webhooks listen on every interface at fixed ports, so
+// all of this runs in a network of its own (package isolation).
+package crossplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+	"github.com/provider-finops/provider-finops/cluster/product"
+	"github.com/provider-finops/provider-finops/cluster/toolbox"
+)
+
+// Namespace is where Crossplane lives and packages run.
+const Namespace = "crossplane-system"
+
+// ServiceNetwork has to be the loopback interface's, for webhooks to be reached.
+const ServiceNetwork = "10.96.0.1/24"
+
+// What core's ports are in its network.
+const (
+	coreHealth      = "http://127.0.0.1:8081"
+	registryAddress = "127.0.0.1:5000"
+)
+
+const (
+	startTimeout   = 2 * time.Minute
+	installTimeout = time.Minute
+	stopGrace      = 20 * time.Second
+)
+
+// Tools are the programs that Crossplane's part of a cluster consists of.
+type Tools struct{ Core, Pkgtool toolbox.Toolbox }
+
+// FindTools returns them, built if they are missing. That needs the network, so
+// it has to be done before there is none.
+func FindTools(ctx context.Context, root string, progress io.Writer) (t Tools, err error) {
+	if t.Core, err = toolbox.Crossplane(ctx, root, progress); err != nil {
+		return t, err
+	}
+	t.Pkgtool, err = toolbox.Pkgtool(ctx, root, progress)
+	return t, err
+}
+
+// Options of a Crossplane.
+type Options struct {
+	Root    string // Of the repository.
+	Dir     string // For logs, certificates and packages.
+	Kubectl product.Kubectl
+
+	// Runtime is core's --package-runtime; empty: External, where nobody but us
+	// starts processes.
+	Runtime string
+
+	// Activate says which kinds of packages exist from the start, such as "*";
+	// empty: none until a ManagedResourceActivationPolicy says so.
+	Activate string
+
+	// Functions are the addresses that the processes of composition functions
+	// listen on, by the names of their packages.
+	Functions map[string]string
+
+	Progress io.Writer
+}
+
+// A Crossplane is running.
+type Crossplane struct {
+	options   Options
+	tools     Tools
+	processes []*process.Process
+}
+
+// Start brings up core and what it needs.
+func Start(ctx context.Context, o Options) (*Crossplane, error) {
+	if o.Runtime == "" {
+		o.Runtime = "External"
+	}
+	c := &Crossplane{options: o}
+	began := time.Now()
+	if err := c.start(ctx); err != nil {
+		c.Stop()
+		return nil, fmt.Errorf("cannot start Crossplane: %w", err)
+	}
+	_, _ = fmt.Fprintf(o.Progress, "Crossplane ready after %s\n", time.Since(began).Round(time.Millisecond))
+	return c, nil
+}
+
+// Stop ends what Start has started.
+func (c *Crossplane) Stop() {
+	for _, p := range slices.Backward(c.processes) {
+		p.Stop(stopGrace)
+	}
+}
+
+// Certificates is the folder with tls.crt and tls.key of a package, once the
+// External runtime has taken care of it.
+func (c *Crossplane) Certificates(pkg string) string { return c.file("certificates", pkg) }
+
+func (c *Crossplane) start(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if c.tools, err = FindTools(ctx, c.options.Root, c.options.Progress); err != nil {
+		return err
+	}
+	if err := c.initialize(ctx); err != nil {
+		return err
+	}
+	if err := c.run("registry", c.tools.Pkgtool.Path("pkgtool"), []string{"serve", "--address=" + registryAddress}); err != nil {
+		return err
+	}
+	if err := c.startCore(ctx); err != nil {
+		return err
+	}
+	runtime := []string{"run", "--namespace=" + Namespace, "--certificates=" + c.file("certificates")}
+	for pkg, address := range c.options.Functions {
+		runtime = append(runtime, "--function="+pkg+"="+address)
+	}
+	if c.options.Runtime == "Deployment" {
+		return nil // Core does it all.
+	}
+	return c.run("package-runtime", c.tools.Pkgtool.Path("pkgtool"), runtime)
+}
+
+// initialize does what core's init container does. It fails the first time,
+// because definitions are not served at once, and is run again, as there.
+func (c *Crossplane) initialize(ctx context.Context) error {
+	for _, args := range [][]string{
+		{"create", "namespace", Namespace},
+		{"create", "serviceaccount", "crossplane", "--namespace=" + Namespace},
+	} {
+		if _, err := c.options.Kubectl.Run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	args := []string{"core", "init"}
+	if c.options.Activate != "" {
+		args = append(args, "--activation="+c.options.Activate)
+	}
+	return process.WaitFor(ctx, "Crossplane's own definitions", func(ctx context.Context) error {
+		cmd := process.Command(ctx, c.tools.Core.Path("crossplane"), args...)
+		cmd.Env = c.environment(
+			"CRDS_PATH="+c.tools.Core.Path(toolbox.CrossplaneCRDs),
+			"TLS_CA_SECRET_NAME=crossplane-root-ca", "TLS_CLIENT_SECRET_NAME=crossplane-tls-client", "TLS_SERVER_SECRET_NAME=crossplane-tls-server",
+		)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+func (c *Crossplane) startCore(ctx context.Context) error {
+	certificates, cache := c.file("tls-client"), c.file("xpkg-cache")
+	for _, dir := range []string{certificates, cache} { // Without its cache core says of every package that a pipe is closed.
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("cannot make a folder for core: %w", err)
+		}
+	}
+	if err := c.writeSecret(ctx, "crossplane-tls-client", certificates); err != nil {
+		return err
+	}
+	if err := c.run("crossplane", c.tools.Core.Path("crossplane"), []string{
+		"--debug", "core", "start", "--package-runtime=" + c.options.Runtime,
+		"--xpkg-cache-dir=" + cache, "--tls-client-certs-dir=" + certificates,
+		"--poll-interval=10s", "--max-reconcile-rate=10",
+	}); err != nil {
+		return err
+	}
+	return process.WaitFor(ctx, "Crossplane to be ready", func(ctx context.Context) error {
+		return ask(ctx, coreHealth+"/readyz")
+	}, c.processes...)
+}
+
+// writeSecret writes the values of a Secret to files.
+func (c *Crossplane) writeSecret(ctx context.Context, name, dir string) error {
+	var secret struct{ Data map[string][]byte }
+	if err := c.options.Kubectl.Get(ctx, &secret, "secret", name, "--namespace="+Namespace); err != nil {
+		return err
+	}
+	for file, text := range secret.Data {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+			return fmt.Errorf("cannot write a certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Crossplane) run(name, path string, args []string) error {
+	p, err := process.Start(process.Spec{Name: name, Path: path, Args: args, LogDir: c.options.Dir, Env: c.environment()})
+	if err == nil {
+		c.processes = append(c.processes, p)
+	}
+	return err
+}
+
+func (c *Crossplane) environment(more ...string) []string {
+	return append(append(os.Environ(), more...),
+		"KUBECONFIG="+c.options.Kubectl.Kubeconfig,
+		"POD_NAMESPACE="+Namespace, "POD_SERVICE_ACCOUNT=crossplane",
+		"ENABLE_WEBHOOKS=false", // They protect what Usages name; nobody here uses them.
+	)
+}
+
+func (c *Crossplane) file(names ...string) string {
+	return filepath.Join(append([]string{c.options.Dir, "crossplane"}, names...)...)
+}
+
+func ask(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return errors.New("it answers " + response.Status)
+	}
+	return nil
+}
