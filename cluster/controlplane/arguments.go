@@ -42,7 +42,7 @@ func etcdArguments(dir string, p ports) []string {
 	}
 }
 
-func apiServerArguments(dir string, p ports) []string {
+func apiServerArguments(dir, logs string, p ports) []string {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	return []string{
 		"--etcd-servers=" + p.etcdURL(),
@@ -67,6 +67,8 @@ func apiServerArguments(dir string, p ports) []string {
 		"--service-account-key-file=" + file("sa.pub"),
 		"--service-account-signing-key-file=" + file("sa.key"),
 		"--service-cluster-ip-range=" + serviceNetwork,
+		"--audit-policy-file=" + file("audit.yaml"),
+		"--audit-log-path=" + filepath.Join(logs, AuditLog),
 	}
 }
 

@@ -138,7 +138,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err := c.run("etcd", etcdArguments(c.dir, c.ports)); err != nil {
 		return err
 	}
-	if err := c.run("kube-apiserver", append(apiServerArguments(c.dir, c.ports), c.nodeArguments()...)); err != nil {
+	if err := c.run("kube-apiserver", append(apiServerArguments(c.dir, c.logs, c.ports), c.nodeArguments()...)); err != nil {
 		return err
 	}
 	if err := c.wait(ctx, "the API server", "/readyz"); err != nil {
@@ -165,6 +165,9 @@ func (c *ControlPlane) writeCredentials() (err error) {
 		return err
 	}
 	if err := c.authority.serviceAccountKeys(); err != nil {
+		return err
+	}
+	if err := c.authority.writeFile("audit.yaml", []byte(auditPolicy)); err != nil {
 		return err
 	}
 	if err := c.authority.kubeconfig("controller-manager", c.URL(), "system:kube-controller-manager"); err != nil {

@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/control"
+	"github.com/provider-finops/provider-finops/cluster/controlplane"
 	"github.com/provider-finops/provider-finops/cluster/installation"
+	"github.com/provider-finops/provider-finops/cluster/isolation"
 	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
@@ -42,6 +44,8 @@ type run struct {
 	Options
 
 	dir, harness, binary string
+
+	asked asked
 }
 
 // Run runs the stories and fails if one of them does. What a failed one has
@@ -56,6 +60,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	failed := r.all(ctx, stories)
+	if failed == nil && r.Selected == "" {
+		failed = r.asked.unused() // Only all stories together ask for everything.
+	}
 	switch {
 	case ctx.Err() != nil:
 		failed = context.Cause(ctx) // Whatever failed, failed of that.
@@ -140,6 +147,13 @@ func (r *run) story(ctx context.Context, s story, out io.Writer) error {
 }
 
 func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) error {
+	begins, err := worldOf(r.Root, s)
+	if err != nil {
+		return err
+	}
+	if begins.Crossplane && !isolation.Inside() {
+		return r.tellApart(ctx, s, dir, out)
+	}
 	world, err := installation.Start(ctx, installation.Options{
 		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: begin, Binary: r.binary, Progress: out,
 	})
@@ -147,13 +161,7 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 		return err
 	}
 	defer world.Stop()
-	if err := world.InstallDefinitions(ctx); err != nil {
-		return err
-	}
-	if err := world.Product.MoveTo(ctx, begin); err != nil {
-		return err
-	}
-	if err := world.RegisterWebhooks(ctx); err != nil {
+	if err := begins.prepare(ctx, r.Root, dir, world, out); err != nil {
 		return err
 	}
 	server, err := control.Serve(world.Product)
@@ -161,12 +169,13 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 		return err
 	}
 	defer server.Stop()
-	return r.kuttl(ctx, s, dir, out, world.Testbed.Tools, append(world.Testbed.Environment(),
+	told := r.kuttl(ctx, s, dir, out, world.Testbed.Tools, append(world.Testbed.Environment(),
 		"HARNESS="+r.harness,
 		control.Variable+"="+server.URL,
 		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
 		"LOGS="+dir, "STORY="+filepath.Join(r.Root, suites, s.suite, s.name),
 	))
+	return errors.Join(told, r.asked.look(ctx, world.Product.Kubectl, filepath.Join(dir, controlplane.AuditLog)))
 }
 
 // kuttl runs in the story's own folder, because kuttl writes a kubeconfig

@@ -10,8 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"github.com/provider-finops/provider-finops/cluster/crossplane"
 	"github.com/provider-finops/provider-finops/cluster/postgres"
 	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/replay"
@@ -41,12 +43,17 @@ type Installation struct {
 	Psql    product.Psql // On the product's database.
 
 	dir string
+
+	crossplane *crossplane.Crossplane // Nil without.
+	following  sync.WaitGroup
+	unfollow   context.CancelFunc
+	failed     chan error
 }
 
 // Start brings everything up. It uses nothing that the user has named for
 // tests, because whatever it bills and deletes has to be its own.
 func Start(ctx context.Context, o Options) (*Installation, error) {
-	i := &Installation{Product: product.New(o.Dir), dir: o.Dir}
+	i := &Installation{Product: product.New(o.Dir), dir: o.Dir, failed: make(chan error, 1)}
 	if err := i.start(ctx, o); err != nil {
 		i.Stop()
 		return nil, err
@@ -72,6 +79,7 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	i.Product.DSN, i.Product.OpenCost = i.Psql.DSN, i.Testbed.OpenCost
+	i.Product.Credentials = i.Testbed.AccountKubeconfig
 	i.Product.Kubectl = product.Kubectl{
 		Path: i.Testbed.Tools.Path("kubectl"), Kubeconfig: i.Testbed.Kubeconfig,
 		Cache: testbed.KubectlCache(i.Testbed.Kubeconfig), Dir: o.Root,
@@ -90,7 +98,14 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 
 // Stop takes everything down.
 func (i *Installation) Stop() {
+	if i.crossplane != nil {
+		i.unfollow()
+		i.following.Wait()
+	}
 	i.Product.Stop()
+	if i.crossplane != nil {
+		i.crossplane.Stop()
+	}
 	if i.Testbed != nil {
 		i.Testbed.Stop()
 	}
@@ -106,6 +121,8 @@ func (i *Installation) Wait(ctx context.Context) error {
 	case err := <-ended:
 		return err
 	case err := <-i.Product.Failed():
+		return err
+	case err := <-i.failed:
 		return err
 	}
 }
@@ -129,11 +146,27 @@ func (i *Installation) prepareWebhooks() error {
 	return err
 }
 
-// InstallDefinitions applies the CRDs and waits until they are served.
+// InstallDefinitions applies the CRDs, and the accounts and rights of the plain
+// manifests, and waits until the CRDs are served.
 func (i *Installation) InstallDefinitions(ctx context.Context) error {
 	for _, args := range [][]string{
-		{"apply", "-f", "package/crds"},
-		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
+		{
+			"apply", "-f", "package/crds", "-f", "cluster/install/access", "-f", "package/rbac/target-reader.yaml",
+			"-f", "cluster/install/tenant-operator/access.yaml", // Some stories are about it.
+		},
+	} {
+		if _, err := i.Product.Kubectl.Run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return i.WaitForKinds(ctx)
+}
+
+// WaitForKinds waits until the product's kinds are served.
+func (i *Installation) WaitForKinds(ctx context.Context) error {
+	for _, args := range [][]string{
+		{"wait", "--for=create", "-f", "package/crds", "--timeout=60s"},
+		{"wait", "--for=condition=Established", "-f", "package/crds", "--timeout=30s"},
 		{"api-resources", "--categories=finops"}, // So that kubectl knows what is there now.
 	} {
 		if _, err := i.Product.Kubectl.Run(ctx, args...); err != nil {

@@ -27,7 +27,10 @@ type cronJob struct {
 		JobTemplate struct {
 			Spec struct {
 				Template struct {
-					Spec struct{ Containers []container }
+					Spec struct {
+						ServiceAccountName string
+						Containers         []container
+					}
 				}
 			}
 		}
@@ -87,13 +90,16 @@ func (j cronJob) loader() (container, error) {
 // annotation with the scheduled time is on the Job alone, so a real pod finds
 // that variable empty and goes by its Job's name; both are given here.
 func (p *Product) runEnvironment(ctx context.Context, job cronJob, variables []variable, namespace string, hour time.Time) ([]string, error) {
-	env := append(cleanEnvironment(), "KUBECONFIG="+p.Kubectl.Kubeconfig)
+	kubeconfig, err := p.Credentials(ctx, namespace, job.Spec.JobTemplate.Spec.Template.Spec.ServiceAccountName)
+	if err != nil {
+		return nil, err
+	}
+	env := append(cleanEnvironment(), "KUBECONFIG="+kubeconfig)
 	for _, v := range variables {
 		value := v.Value
 		switch {
 		case v.ValueFrom == nil:
 		case v.ValueFrom.SecretKeyRef != nil:
-			var err error
 			if value, err = p.secret(ctx, namespace, v.ValueFrom.SecretKeyRef.Name, v.ValueFrom.SecretKeyRef.Key); err != nil {
 				return nil, err
 			}

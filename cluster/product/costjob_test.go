@@ -1,6 +1,7 @@
 package product
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 // cronJobText is what an API server would say about a generated CronJob.
-const cronJobText = `{"metadata": {"name": "charges-cronjob"}, "spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": [
+const cronJobText = `{"metadata": {"name": "charges-cronjob"}, "spec": {"jobTemplate": {"spec": {"template": {"spec": {"serviceAccountName": "runner", "containers": [
   {"name": "sidecar", "args": ["--wrong"]},
   {"name": "loader", "args": ["--mode=collectionjob"], "env": [
     {"name": "CLUSTER_ID", "value": "default"},
@@ -48,6 +49,9 @@ esac`)
 		Binary:  script(t, "provider-finops", binary),
 		Kubectl: Kubectl{Path: kubectl, Kubeconfig: "/admin.kubeconfig"},
 		Logs:    t.TempDir(),
+		Credentials: func(_ context.Context, namespace, account string) (string, error) {
+			return "/" + namespace + "-" + account + ".kubeconfig", nil
+		},
 	}
 }
 
@@ -78,7 +82,7 @@ func TestRunCostJob(t *testing.T) {
 		"CLUSTER_ID=default",
 		"EMPTY=",
 		"JOB_NAME=charges-cronjob-29584140", // The minutes since 1970, as a CronJob names its Jobs.
-		"KUBECONFIG=/admin.kubeconfig",
+		"KUBECONFIG=/system-runner.kubeconfig",
 		"POSTGRES_CONNECTION_STRING=postgres://a",
 		"SCHEDULED_TIMESTAMP=2026-04-01T13:00:00Z",
 		"args --mode=collectionjob --clock-offset=1h30m0s",

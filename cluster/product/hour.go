@@ -29,12 +29,24 @@ func (p *Product) StartHour(ctx context.Context, hour time.Time) error {
 // NextHour moves business time to the next full hour and runs every CostJob of
 // the cluster for it, whatever its interval. It returns the hour and who has run.
 func (p *Product) NextHour(ctx context.Context) (time.Time, []string, error) {
+	return NextHour(ctx, p, p.Kubectl)
+}
+
+// A Mover moves time and runs CostJobs, in whatever way.
+type Mover interface {
+	Now() time.Time
+	MoveTo(ctx context.Context, at time.Time) error
+	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (Usage, error)
+}
+
+// NextHour does for any mover what the Product's own method says.
+func NextHour(ctx context.Context, p Mover, kubectl Kubectl) (time.Time, []string, error) {
 	hour := p.Now().Truncate(time.Hour).Add(time.Hour)
-	if err := p.StartHour(ctx, hour); err != nil {
+	if err := p.MoveTo(ctx, hour.Add(soon)); err != nil {
 		return hour, nil, err
 	}
 	var list struct{ Items []costJob }
-	if err := p.Kubectl.Get(ctx, &list, "costjobs.finops.stakater.com", "--all-namespaces"); err != nil {
+	if err := kubectl.Get(ctx, &list, "costjobs.finops.stakater.com", "--all-namespaces"); err != nil {
 		return hour, nil, fmt.Errorf("cannot list the CostJobs: %w", err)
 	}
 	var ran []string

@@ -23,13 +23,18 @@ type Kubectl struct {
 func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := process.Command(ctx, k.Path, args...)
 	cmd.Dir = k.Dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "KUBECACHEDIR="+k.Cache)
+	cmd.Env = k.Environment()
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("cannot run kubectl %s: %w\n%s", strings.Join(args, " "), err, complaint.String())
 	}
 	return out.String(), nil
+}
+
+// Environment is what kubectl is run with.
+func (k Kubectl) Environment() []string {
+	return append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "KUBECACHEDIR="+k.Cache)
 }
 
 // Get reads one object, or a list, into a value.

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,15 +36,31 @@ const (
 	image              = "provider-finops:test" // No node runs it; a CronJob only has to name one.
 )
 
+// Where and as whom the plain manifests install the controller.
+const (
+	Namespace = "finops-operator-system"
+	account   = "finops-operator-controller-manager"
+)
+
 // A Product is provider-finops, built, and where it finds its cluster. New
 // makes one.
 type Product struct {
 	Binary   string
-	DSN      string // Of the product's own database.
-	OpenCost string // Base URL.
-	Kubectl  Kubectl
-	Logs     string // Folder for the logs of the controller and of each run.
+	DSN      string  // Of the product's own database.
+	OpenCost string  // Base URL.
+	Kubectl  Kubectl // As administrator.
+	Logs     string  // Folder for the logs of the controller and of each run.
 	Webhooks *Webhooks
+
+	// Credentials returns a file with those of a ServiceAccount. Whatever runs of
+	// the product has its own account's rights, and no others.
+	Credentials func(ctx context.Context, namespace, account string) (string, error)
+
+	// Namespace and Account are where and as whom the controller runs.
+	Namespace, Account string
+
+	one    sync.Mutex // Held while the controller is stopped and started.
+	absent bool       // Not installed: time moves, and nothing is started.
 
 	flags      []string     // Of the controller, beside those that it always has.
 	variables  []string     // As "NAME=value"; they go before those that it always has.
@@ -54,7 +71,9 @@ type Product struct {
 }
 
 // New returns a Product that writes its logs into the folder.
-func New(logs string) *Product { return &Product{Logs: logs, failed: make(chan error, 1)} }
+func New(logs string) *Product {
+	return &Product{Logs: logs, Namespace: Namespace, Account: account, failed: make(chan error, 1)}
+}
 
 // Build compiles the binary and returns its name in the folder. What is up to
 // date is not linked again; but the folder's stays as it is if somebody builds
@@ -82,17 +101,48 @@ func (p *Product) Now() time.Time { return time.Now().UTC().Add(p.clockOffset())
 // MoveTo sets business time and starts the controller there, stopping the one
 // that ran before.
 func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
-	p.Stop()
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.stop()
 	p.offset.Store(int64(time.Until(at)))
+	if p.absent {
+		return nil
+	}
+	return p.start(ctx)
+}
+
+// Install starts the controller at the present business time, and lets it start
+// whenever time moves.
+func (p *Product) Install(ctx context.Context) error {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.stop()
+	p.absent = false
+	return p.start(ctx)
+}
+
+// Uninstall stops the controller, and lets nothing but Install start it.
+func (p *Product) Uninstall() {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.stop()
+	p.absent = true
+}
+
+func (p *Product) start(ctx context.Context) error {
 	ports, err := process.FreePorts(1)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := p.Credentials(ctx, p.Namespace, p.Account)
 	if err != nil {
 		return err
 	}
 	probe := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	p.controller, err = process.Start(process.Spec{
 		Name: "controller", Path: p.Binary, LogDir: p.Logs,
-		Args: slices.Concat([]string{"--health-probe-bind-address=" + probe, p.clockFlag()}, p.Webhooks.arguments(), p.flags),
-		Env:  p.controllerEnvironment(),
+		Args: slices.Concat([]string{"--leader-elect", "--health-probe-bind-address=" + probe, p.clockFlag()}, p.Webhooks.arguments(), p.flags),
+		Env:  p.controllerEnvironment(kubeconfig),
 	})
 	if err != nil {
 		return err
@@ -145,6 +195,12 @@ func (p *Product) watch(controller *process.Process, stopping <-chan struct{}) {
 
 // Stop stops the controller, if it runs.
 func (p *Product) Stop() {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.stop()
+}
+
+func (p *Product) stop() {
 	if p.controller != nil {
 		close(p.stopping)
 		p.controller.Stop(stopGrace)
@@ -156,10 +212,11 @@ func (p *Product) clockOffset() time.Duration { return time.Duration(p.offset.Lo
 
 func (p *Product) clockFlag() string { return "--clock-offset=" + p.clockOffset().String() }
 
-func (p *Product) controllerEnvironment() []string {
+func (p *Product) controllerEnvironment(kubeconfig string) []string {
 	return append(append(cleanEnvironment(), p.variables...),
 		p.Webhooks.variable(),
-		"KUBECONFIG="+p.Kubectl.Kubeconfig,
+		"KUBECONFIG="+kubeconfig,
+		"POD_NAMESPACE="+p.Namespace,
 		"POSTGRES_CONNECTION_STRING="+p.DSN,
 		"OPENCOST_CONNECTION_STRING="+p.OpenCost,
 		"OPENCOST_DEPLOYMENT_NAME="+OpenCostDeployment,

@@ -24,6 +24,10 @@ type Webhooks struct {
 	Port         int    // The same for every controller, because the configuration names it.
 	Certificates string // Folder with tls.crt and tls.key.
 	CA           []byte // What the API server has to trust.
+
+	// Mounted says that the controller finds the folder and the port by itself,
+	// as it does in a package of Crossplane's.
+	Mounted bool
 }
 
 // NewWebhooks finds a port that stays free between two controllers.
@@ -48,7 +52,7 @@ func (w *Webhooks) Register(ctx context.Context, kubectl Kubectl, dir string) er
 	if _, err := kubectl.Run(ctx, "apply", "-f", file); err != nil {
 		return err
 	}
-	return asked(ctx, kubectl, dir)
+	return WaitUntilAsked(ctx, kubectl, dir)
 }
 
 // itself is a Subscription that is refused whatever the cluster holds.
@@ -61,9 +65,15 @@ var itself = map[string]any{
 	},
 }
 
-// asked waits until the API server asks: it learns of a configuration a moment
-// after it has stored it.
-func asked(ctx context.Context, kubectl Kubectl, dir string) error {
+// Asked waits until the API server asks, if somebody else has registered the
+// configuration.
+func (w *Webhooks) Asked(ctx context.Context, kubectl Kubectl, dir string) error {
+	return WaitUntilAsked(ctx, kubectl, dir)
+}
+
+// WaitUntilAsked waits until the API server asks the webhooks: it learns of a
+// configuration a moment after it has stored it. The folder is for a file.
+func WaitUntilAsked(ctx context.Context, kubectl Kubectl, dir string) error {
 	file := filepath.Join(dir, "refused.json")
 	if err := writeJSON(file, itself); err != nil {
 		return err
@@ -101,13 +111,16 @@ func (w *Webhooks) redirect(configuration map[string]any) error {
 func (w *Webhooks) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(w.Port)) }
 
 func (w *Webhooks) arguments() []string {
-	if w == nil {
+	if w == nil || w.Mounted {
 		return nil
 	}
 	return []string{"--webhook-bind-address=" + w.address(), "--webhook-cert-path=" + w.Certificates}
 }
 
 func (w *Webhooks) variable() string {
+	if w != nil && w.Mounted {
+		return "TLS_SERVER_CERTS_DIR=" + w.Certificates
+	}
 	return "ENABLE_WEBHOOKS=" + strconv.FormatBool(w != nil)
 }
 

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -128,6 +129,15 @@ func (b *Testbed) ServingCertificate(dir string) ([]byte, error) {
 	return b.controlPlane.ServingCertificate(dir)
 }
 
+// AccountKubeconfig returns a file with a token of a ServiceAccount; see the
+// control plane's.
+func (b *Testbed) AccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
+	if b.controlPlane == nil {
+		return "", errors.New("cannot get a token of a ServiceAccount: the control plane is not ours")
+	}
+	return b.controlPlane.AccountKubeconfig(ctx, namespace, name)
+}
+
 // KubeconfigAt is the kubeconfig with another address of the API server; see the
 // control plane's.
 func (b *Testbed) KubeconfigAt(dir, address string) (string, error) {
@@ -135,6 +145,15 @@ func (b *Testbed) KubeconfigAt(dir, address string) (string, error) {
 		return "", errors.New("cannot write a kubeconfig: the control plane is not ours")
 	}
 	return b.controlPlane.KubeconfigAt(dir, address)
+}
+
+// APIServer is the address of the API server, without a scheme; empty if it is
+// not ours.
+func (b *Testbed) APIServer() string {
+	if b.controlPlane == nil {
+		return ""
+	}
+	return strings.TrimPrefix(b.controlPlane.URL(), "https://")
 }
 
 // KubectlCache is the folder in which kubectl may remember what the control
