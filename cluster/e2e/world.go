@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/provider-finops/provider-finops/cluster/crossplane"
+	"github.com/provider-finops/provider-finops/cluster/installation"
+	"github.com/provider-finops/provider-finops/cluster/isolation"
+)
+
+// worldFile says what a story, or every story of a suite, begins with. Without
+// one that is the product by its plain manifests.
+const worldFile = "world.json"
+
+// A world is what a story begins with.
+type world struct {
+	// Crossplane runs, and the product only as its package. The registry has the
+	// package in the versions of packageVersions.
+	Crossplane bool `json:"crossplane"`
+
+	// Runtime is core's --package-runtime; empty: External.
+	Runtime string `json:"runtime"`
+
+	// Activate says which kinds of packages exist at once, such as "*".
+	Activate string `json:"activate"`
+
+	// Installed says that the package is installed and its kinds are served.
+	Installed bool `json:"installed"`
+}
+
+// packageVersions are the same package twice, so that it can be upgraded.
+var packageVersions = []string{"v0.1.0", "v0.2.0"}
+
+// worldOf reads what the story begins with: its own file, or else its suite's.
+func worldOf(root string, s story) (w world, err error) {
+	for _, dir := range []string{filepath.Join(s.suite, s.name), s.suite} {
+		text, err := os.ReadFile(filepath.Join(root, suites, dir, worldFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &w)
+		}
+		if err != nil {
+			return w, fmt.Errorf("cannot read what story %s begins with: %w", s, err)
+		}
+		return w, nil
+	}
+	return w, nil
+}
+
+// prepare puts the product into the cluster, at the business time that every
+// story begins at.
+func (w world) prepare(ctx context.Context, root, dir string, into *installation.Installation, out io.Writer) error {
+	if w.Crossplane {
+		return w.preparePackage(ctx, root, dir, into, out)
+	}
+	if err := into.InstallDefinitions(ctx); err != nil {
+		return err
+	}
+	if err := into.Product.MoveTo(ctx, begin); err != nil {
+		return err
+	}
+	return into.RegisterWebhooks(ctx)
+}
+
+func (w world) preparePackage(ctx context.Context, root, dir string, into *installation.Installation, out io.Writer) error {
+	xp, err := into.StartCrossplane(ctx, crossplane.Options{Root: root, Runtime: w.Runtime, Activate: w.Activate, Progress: out})
+	if err != nil {
+		return err
+	}
+	if err := into.Product.MoveTo(ctx, begin); err != nil { // It is not installed yet.
+		return err
+	}
+	file := filepath.Join(dir, "provider-finops.xpkg")
+	for _, version := range packageVersions {
+		if err := xp.Push(ctx, file, crossplane.Package, version); err != nil {
+			return err
+		}
+	}
+	if !w.Installed {
+		return nil
+	}
+	return into.InstallPackage(ctx, packageVersions[0])
+}
+
+// tellApart tells a story of Crossplane's in a harness and a network of its own.
+func (r *run) tellApart(ctx context.Context, s story, dir string, out io.Writer) error {
+	if _, err := crossplane.BuildProvider(ctx, r.Root, "", filepath.Join(dir, "provider-finops.xpkg"), out); err != nil {
+		return err
+	}
+	cmd, err := isolation.Command(ctx, "story", "--dir="+dir, "--binary="+r.binary, s.String())
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	return isolation.Explain(cmd.Run())
+}
+
+// Tell tells one story, suite/name, in the network that it is called in. Folder
+// and binary are prepared; see Run.
+func Tell(ctx context.Context, root, dir, binary, name string, out io.Writer) error {
+	found, err := findStories(root, name)
+	if err != nil {
+		return err
+	}
+	if len(found) != 1 {
+		return fmt.Errorf("%q is not one story", name)
+	}
+	if err := isolation.Open(crossplane.ServiceNetwork); err != nil {
+		return err
+	}
+	r := run{Options: Options{Root: root, Out: out}, binary: binary}
+	if r.harness, err = os.Executable(); err != nil {
+		return fmt.Errorf("cannot find the harness's own program: %w", err)
+	}
+	return r.tell(ctx, found[0], dir, out)
+}

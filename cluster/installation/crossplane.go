@@ -1,0 +1,69 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/provider-finops/provider-finops/cluster/crossplane"
+	"github.com/provider-finops/provider-finops/cluster/product"
+)
+
+// webhookPort is the one that Crossplane gives a package's Service.
+const webhookPort = 9443
+
+// StartCrossplane adds Crossplane to the cluster. From then on the product runs
+// when its package is installed, and only then; business time may be set before.
+func (i *Installation) StartCrossplane(ctx context.Context, o crossplane.Options) (*crossplane.Crossplane, error) {
+	o.Dir, o.Kubectl = i.dir, i.Product.Kubectl
+	c, err := crossplane.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	i.crossplane = c
+	i.Product.Uninstall()
+	i.Product.Namespace, i.Product.Account = crossplane.Namespace, crossplane.Package
+	i.Product.Webhooks = &product.Webhooks{Port: webhookPort, Certificates: c.Certificates(crossplane.Package), Mounted: true}
+
+	following, stop := context.WithCancel(context.Background())
+	i.unfollow = stop
+	i.following.Go(func() {
+		c.Follow(following, crossplane.Package, &revisions{i.Product, o.Progress}, i.fail)
+	})
+	return c, nil
+}
+
+// fail tells Wait of what went wrong in the background.
+func (i *Installation) fail(err error) {
+	select {
+	case i.failed <- err:
+	default: // Somebody has yet to hear of an earlier one.
+	}
+}
+
+// InstallPackage installs a version of the product that the registry has, and
+// waits until its kinds are served, if they are to be, and its webhooks answer.
+func (i *Installation) InstallPackage(ctx context.Context, version string) error {
+	if err := i.crossplane.Install(ctx, "Provider", crossplane.Package, version); err != nil {
+		return err
+	}
+	if err := i.WaitForKinds(ctx); err != nil {
+		return err
+	}
+	return i.Product.Webhooks.Asked(ctx, i.Product.Kubectl, i.dir)
+}
+
+// revisions runs the product as the package manager wants it.
+type revisions struct {
+	product *product.Product
+	out     io.Writer
+}
+
+// Run implements crossplane.Runner.
+func (r *revisions) Run(ctx context.Context, revision string) error {
+	_, _ = fmt.Fprintf(r.out, "revision %s runs\n", revision)
+	return r.product.Install(ctx)
+}
+
+// Stop implements crossplane.Runner.
+func (r *revisions) Stop() { r.product.Uninstall() }
