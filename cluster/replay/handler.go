@@ -8,8 +8,14 @@
 // in progress is told whole: to cut it at the clock would need other numbers
 // than the recorded ones.
 //
+// Asked with a filter, an hour has the items that pass it, each to the byte; a
+// replayer of a server before 2025 ignores the filter, as the recorded one did.
+//
 // What was not recorded (idle cost, other aggregations, other steps than whole
-// hours) is refused with status 501 rather than made up. Errors about the
+// hours, most of the filter's language) is refused with status 501 rather than
+// made up. One thing follows from what was: which namespaces an hour has. So
+// aggregate=namespace is answered for every hour, without quantities where it
+// was not recorded. Errors about the
 // request are those of the real server, including the date that it never
 // answers.
 package replay
@@ -42,6 +48,10 @@ type Options struct {
 
 	// Items is how many made-up items each hour has beside the recorded ones.
 	Items int
+
+	// IgnoreFilter makes it a server before 2025, which knows no filter and
+	// answers with everything.
+	IgnoreFilter bool
 
 	// Prefix is a path, such as /model, under which everything is served too.
 	Prefix string
@@ -108,9 +118,17 @@ func (h *Handler) allocation(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, message)
 		return
 	}
+	told := telling{aggregate: aggregation(query.Get("aggregate"))}
+	if !h.options.IgnoreFilter {
+		var err error
+		if told.filter, err = parseFilter(query.Get("filter")); err != nil {
+			refuse(w, http.StatusNotImplemented, "not recorded: "+err.Error())
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "application/json")
 	out := bufio.NewWriterSize(w, 64<<10)
-	if err := h.tell(out, h.recordings[aggregation(query.Get("aggregate"))], asked, step); err == nil {
+	if err := h.tell(out, told, asked, step); err == nil {
 		_ = out.Flush() // A client that has gone needs no answer.
 	}
 }
@@ -146,8 +164,14 @@ func aggregation(text string) string {
 	return strings.ToLower(cmp.Or(text, "cluster,node,namespace,pod,container"))
 }
 
+// A telling is how an hour is told.
+type telling struct {
+	aggregate string
+	filter    filter
+}
+
 // tell writes one set for each hour. The last is not cut at the window's end.
-func (h *Handler) tell(out io.Writer, recordings []recording, asked window, step time.Duration) error {
+func (h *Handler) tell(out io.Writer, t telling, asked window, step time.Duration) error {
 	if _, err := io.WriteString(out, `{"code":200,"status":"success","data":[`); err != nil {
 		return err
 	}
@@ -156,7 +180,7 @@ func (h *Handler) tell(out io.Writer, recordings []recording, asked window, step
 		if _, err := io.WriteString(out, separator); err != nil {
 			return err
 		}
-		if err := h.tellHour(out, recordings, hour); err != nil {
+		if err := h.tellHour(out, t, hour); err != nil {
 			return err
 		}
 		separator = ","
@@ -165,16 +189,35 @@ func (h *Handler) tell(out io.Writer, recordings []recording, asked window, step
 	return err
 }
 
-func (h *Handler) tellHour(out io.Writer, recordings []recording, hour time.Time) error {
+func (h *Handler) tellHour(out io.Writer, t telling, hour time.Time) error {
 	if hour.After(h.options.Now()) {
 		_, err := io.WriteString(out, "{}")
 		return err
 	}
-	r := recordings[turn(h.options.Anchor, hour, len(recordings))]
-	if h.options.Items == 0 {
-		return r.writeTo(out, hour)
+
+	detailed := t.aggregate
+	if t.aggregate == byNamespace {
+		detailed = byContainer
 	}
-	return r.writeWith(out, hour, h.options.Items)
+	recordings := h.recordings[detailed]
+	n := turn(h.options.Anchor, hour, len(recordings))
+	all := func(w io.Writer) error {
+		if h.options.Items == 0 {
+			return recordings[n].writeTo(w, hour)
+		}
+		return recordings[n].writeWith(w, hour, h.options.Items)
+	}
+
+	switch {
+	case t.aggregate == byNamespace && recorded[byContainer][n] == detailOfNamespaces && h.options.Items == 0 && len(t.filter) == 0:
+		return h.recordings[byNamespace][0].writeTo(out, hour)
+	case t.aggregate == byNamespace:
+		return t.filter.writeNamespaces(out, hour, all)
+	case len(t.filter) > 0:
+		return t.filter.writeKept(out, all)
+	default:
+		return all(out)
+	}
 }
 
 // turn is which of n recorded hours tells about an hour.

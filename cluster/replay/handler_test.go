@@ -99,6 +99,7 @@ func TestRecordedHourIsUnchanged(t *testing.T) {
 		},
 		"UnixWindow": {
 			reason: "A window may be a pair of Unix seconds.",
+			anchor: recordedAt.Add(time.Hour), // The hour whose namespaces were recorded is the third.
 			query:  "window=1795946400,1795950000&aggregate=namespace",
 			want:   "hour10-namespace.json",
 		},

@@ -14,16 +14,25 @@ import (
 //go:embed testdata/*.json
 var files embed.FS
 
+// The aggregations that are more than keys of the list below.
+const (
+	byContainer = "namespace,pod,container"
+	byNamespace = "namespace"
+
+	// detailOfNamespaces is the hour whose namespaces were recorded too.
+	detailOfNamespaces = "hour10-ns-pod-container"
+)
+
 // recorded lists, for each aggregation, the hours there are recordings of, in
 // the order in which they were recorded. Moved in time they follow each other,
 // and the first follows the last.
 var recorded = map[string][]string{
-	"namespace,pod,container": {
-		"hour07-nan-usage", "hour09-ns-pod-container", "hour10-ns-pod-container",
+	byContainer: {
+		"hour07-nan-usage", "hour09-ns-pod-container", detailOfNamespaces,
 		"hour11-counter-reset", "hour13-before-edge", "hour14-boundary-pod",
 	},
 	"cluster,namespace,pod,container": {"hour15-two-clusters-cluster-ns-pod-container"},
-	"namespace":                       {"hour10-namespace"},
+	byNamespace:                       {"hour10-namespace"},
 }
 
 // A recording is what a real server said about one hour: its text, cut at each

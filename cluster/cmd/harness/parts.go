@@ -50,6 +50,7 @@ func defineReplay(flags *flag.FlagSet) func() replay.Options {
 	flags.Var(&anchor, "anchor", "the `hour` that the first recorded hour is told about; the others follow, in turn (default 1970-01-01T00:00:00Z)")
 	offset := flags.Duration("clock-offset", 0, "move the replayer's clock: an hour that has not begun on it is empty")
 	items := flags.Int("items", 0, "add this many made-up items to each hour")
+	ignoreFilter := flags.Bool("ignore-filter", false, "answer as servers before 2025 do, which know no filter")
 	prefix := flags.String("prefix", "", "serve under this `path`, such as /model, too")
 	return func() replay.Options {
 		at := anchor.Time
@@ -58,7 +59,7 @@ func defineReplay(flags *flag.FlagSet) func() replay.Options {
 		}
 		return replay.Options{
 			Now:    func() time.Time { return time.Now().Add(*offset) },
-			Anchor: at, Items: *items, Prefix: *prefix,
+			Anchor: at, Items: *items, IgnoreFilter: *ignoreFilter, Prefix: *prefix,
 		}
 	}
 }
