@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 
 // DSN names the maintenance database as the superuser.
 func (s *Server) DSN() string {
-	return fmt.Sprintf("postgres://postgres@%s:%d/postgres?sslmode=disable", s.host, s.Port)
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", net.JoinHostPort(s.host, strconv.Itoa(s.Port)))
 }
 
 // Done is closed when the server has ended.
@@ -133,7 +133,7 @@ func (s *Server) initialise(ctx context.Context, account *syscall.Credential) er
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot initialise PostgreSQL with %s: %w\n%s", cmd.Path, err, out)
 	}
-	rule := "host all all " + s.clients + " trust\n" //nolint:dupword // All databases, all users.
+	rule := "host all all " + s.clients + " trust\n" // All databases, all users.
 	if err := os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(rule), 0o600); err != nil {
 		return fmt.Errorf("cannot limit PostgreSQL to this machine: %w", err)
 	}

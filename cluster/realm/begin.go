@@ -84,6 +84,7 @@ func reap(child int) (code int, err error) {
 		case status.Exited():
 			return status.ExitStatus(), nil
 		case status.Signaled():
+			fmt.Fprintf(os.Stderr, "harness: it was ended by a signal: %v\n", status.Signal())
 			return 128 + int(status.Signal()), nil
 		}
 	}

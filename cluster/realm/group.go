@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
@@ -21,9 +22,20 @@ const (
 )
 
 // A group is the name of the control groups of one run, the same in every
-// hierarchy. It says who owns them: the process id and when that has started,
-// so that a later process with the same id is nobody's owner.
+// hierarchy. It says who owns them, the process that has called Run, and which
+// of its runs it is.
 type group string
+
+// runs counts those of this process.
+var runs atomic.Int64
+
+// Owner is the process that has called Run, as it is known outside.
+func Owner() string { return group(os.Getenv(groupVariable)).owner() }
+
+func (g group) owner() string {
+	owner, _, _ := strings.Cut(strings.TrimPrefix(string(g), groupPrefix), ".")
+	return owner
+}
 
 // Group is the path of this run's control groups, under the root of each
 // hierarchy, as a node's pods go below it.
@@ -31,11 +43,11 @@ func Group() string { return "/" + os.Getenv(groupVariable) }
 
 // newGroup makes the groups.
 func newGroup() (group, error) {
-	started, err := startTime(os.Getpid())
+	owner, err := process.Self()
 	if err != nil {
 		return "", err
 	}
-	g := group(fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), started))
+	g := group(fmt.Sprintf("%s%s.%d", groupPrefix, owner, runs.Add(1)))
 	for _, hierarchy := range hierarchies() {
 		dir := filepath.Join(hierarchy, string(g))
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -116,8 +128,8 @@ func removeTree(dir string) error {
 	if err != nil {
 		return err
 	}
-	for i := len(dirs) - 1; i >= 0; i-- {
-		if err := os.Remove(dirs[i]); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, dir := range slices.Backward(dirs) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -142,31 +154,8 @@ func Clean(ctx context.Context) error {
 
 // owned says whether the run still lives. A name that is not ours counts as owned.
 func (g group) owned() bool {
-	id, started, ok := strings.Cut(strings.TrimPrefix(string(g), groupPrefix), "-")
-	pid, err := strconv.Atoi(id)
-	if !ok || err != nil {
-		return true
-	}
-	if _, err := strconv.ParseUint(started, 10, 64); err != nil {
-		return true
-	}
-	now, err := startTime(pid)
-	return err == nil && now == started
-}
-
-// startTime is when a process has started, in the kernel's ticks since boot.
-func startTime(pid int) (string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", fmt.Errorf("cannot ask when process %d has started: %w", pid, err)
-	}
-	// The second field is the program's name in brackets and may hold blanks.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const started = 22 - 3 // It is field 22, and these begin with field 3.
-	if len(fields) <= started {
-		return "", fmt.Errorf("cannot read when process %d has started", pid)
-	}
-	return fields[started], nil
+	owner, err := process.ParseOwner(g.owner())
+	return err != nil || owner.Lives()
 }
 
 // EmptyGroup removes what is below the control groups of this run, once no
