@@ -71,6 +71,15 @@ const (
 	ReasonSyncFailed = "SyncFailed"
 )
 
+// Reasons of a CostJob, on Ready.
+const (
+	// ReasonScheduled: the CronJob and its Secret stand as the spec wants them.
+	ReasonScheduled = "Scheduled"
+
+	// ReasonNotScheduled surfaces when they do not, and the message says why.
+	ReasonNotScheduled = "NotScheduled"
+)
+
 // Reasons of a PriceBook, on Active.
 const (
 	// ReasonActivated: this book is in force.

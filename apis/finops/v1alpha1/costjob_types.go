@@ -177,8 +177,9 @@ type CostJobStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	ExecutionHistory []ExecutionRecord `json:"executionHistory,omitempty"`
 
-	// Conditions: Synced says whether the CronJob and its Secret stand as the
-	// spec wants them.
+	// Conditions: Ready says whether the CronJob and its Secret stand as the spec
+	// wants them, Synced whether the last attempt to see to that succeeded. What
+	// the runs come to is said by lastExecutionStatus.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -211,6 +212,7 @@ type ExecutionRecord struct {
 // +kubebuilder:resource:scope=Namespaced,categories={finops}
 // +kubebuilder:printcolumn:name="Interval",type=string,JSONPath=`.spec.interval`
 // +kubebuilder:printcolumn:name="Last Status",type=string,JSONPath=`.status.lastExecutionStatus`
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
 // +kubebuilder:printcolumn:name="SYNCED",type=string,JSONPath=`.status.conditions[?(@.type=='Synced')].status`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 type CostJob struct {

@@ -52,8 +52,8 @@ func TestPrintColumns(t *testing.T) {
 		"CostJob": {
 			manifest: costJob, path: "namespaces/" + ns + "/costjobs",
 			status:  map[string]any{"lastExecutionStatus": "Success"},
-			columns: []string{"Name", "Interval", "Last Status", "SYNCED", "AGE"},
-			cells:   []any{"charges-hourly", "24h", "Success", "False"},
+			columns: []string{"Name", "Interval", "Last Status", "READY", "SYNCED", "AGE"},
+			cells:   []any{"charges-hourly", "24h", "Success", "True", "False"},
 		},
 		"Offering": {
 			manifest: offering, path: "namespaces/" + ns + "/offerings",

@@ -13,6 +13,11 @@ type ObjectReference struct { //nolint:recvcheck // Deepcopy is generated on the
 	// namespace of the referrer is named with its namespace too.
 	// +kubebuilder:validation:MinLength=1
 	Namespace string `json:"namespace"`
+
+	// Inferred says that no namespace is stored and that the one above is the
+	// referrer's. It is so only in memory, and only where that was asked for
+	// (--legacy-reference-namespaces).
+	Inferred bool `json:"-"`
 }
 
 // String returns namespace/name, the form used in messages and indexes.

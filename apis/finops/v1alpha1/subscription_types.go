@@ -129,7 +129,7 @@ type SubscriptionStatus struct {
 	CompatibilityRoot string `json:"compatibilityRoot,omitempty"`
 
 	// Costs are summaries of the current hour, day and month of UTC: none, or
-	// all three.
+	// all three in this order.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=3

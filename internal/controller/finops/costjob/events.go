@@ -30,12 +30,14 @@ type refusal struct {
 
 func (r *refusal) Error() string { return "cannot make a CronJob: " + r.message }
 
-// refused says so in an event, once: the condition Synced repeats it.
+// refused says so on Ready, and in an event, once. An error of any other kind
+// means that we could not look, which is no verdict.
 func (e *external) refused(j *v1alpha1.CostJob, err error) {
 	var r *refusal
 	if !errors.As(err, &r) {
 		return
 	}
+	j.Report(notScheduled(r))
 	synced := apimeta.FindStatusCondition(j.Status.Conditions, v1alpha1.TypeSynced)
 	if synced != nil && strings.HasSuffix(synced.Message, r.Error()) {
 		return

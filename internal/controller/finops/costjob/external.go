@@ -6,7 +6,8 @@
 // CostJob and are collected with it, so a CostJob needs no finalizer.
 //
 // What the runs did is for the runs to say: the status of a CostJob is theirs,
-// but for the condition Synced.
+// but for the conditions Ready and Synced. Ready is about the schedule, not about
+// the runs: whoever composes CostJobs waits for it.
 package costjob
 
 import (
@@ -56,10 +57,12 @@ func (e *external) Observe(ctx context.Context, j *v1alpha1.CostJob) (managed.Ex
 		return managed.ExternalObservation{}, err
 	}
 
-	return managed.ExternalObservation{
-		ResourceExists:   e.next.cronJob != nil,
-		ResourceUpToDate: e.next.settled(j),
-	}, nil
+	settled := e.next.settled(j)
+	if settled {
+		j.Report(e.scheduled())
+	}
+
+	return managed.ExternalObservation{ResourceExists: e.next.cronJob != nil, ResourceUpToDate: settled}, nil
 }
 
 // Create writes the Secret and the CronJob.
@@ -87,9 +90,19 @@ func (e *external) Delete(context.Context, *v1alpha1.CostJob) (managed.ExternalD
 // Disconnect does nothing: the client is shared.
 func (e *external) Disconnect(context.Context) error { return nil }
 
-// apply writes what the plan lacks. The Secret comes first: the CronJob's pods
-// cannot start without it.
+// apply writes what the plan lacks, and reports what came of it.
 func (e *external) apply(ctx context.Context, j *v1alpha1.CostJob) error {
+	if err := e.write(ctx, j); err != nil {
+		j.Report(notScheduled(err))
+		return err
+	}
+	j.Report(e.scheduled())
+
+	return nil
+}
+
+// write writes the Secret first: the CronJob's pods cannot start without it.
+func (e *external) write(ctx context.Context, j *v1alpha1.CostJob) error {
 	if err := e.applySecret(ctx); err != nil {
 		return err
 	}

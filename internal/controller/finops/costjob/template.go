@@ -61,13 +61,17 @@ type Settings struct {
 	Namespace string
 }
 
+// LegacyReferences hands --legacy-reference-namespaces down: the pods read the
+// references that the controller reads.
+const LegacyReferences = "LEGACY_REFERENCE_NAMESPACES"
+
 // PodVariables are the variables of the controller's own environment that its
 // pods get too, if they are set there. Each says something about all runs of an
 // installation: two pods that differ in one would undo each other's work.
 func PodVariables() []string {
 	return []string{
 		"HOURS_LOOKBACK", "MAX_BACKFILL_HOURS", "SETTLE_DELAY", "EMPTY_CONFIRM_AFTER", "PRICEBOOK_RESOLUTION",
-		"MAX_CHARGE_MICROS", "ALLOCATION_RETENTION_DAYS", "CHARGE_RETENTION_DAYS",
+		"MAX_CHARGE_MICROS", "ALLOCATION_RETENTION_DAYS", "CHARGE_RETENTION_DAYS", LegacyReferences,
 	}
 }
 
