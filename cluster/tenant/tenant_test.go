@@ -1,0 +1,188 @@
+package tenant
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// acme is the Tenant of the example, with these add-ons.
+func acme(t *testing.T, addOns ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(render.file("examples", "tenant", "tenant.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tenant, _ := strings.Cut(string(text), "\n---\n") // What comes before is its namespace.
+	if len(addOns) > 0 {
+		tenant += "  addOns:\n"
+	}
+	for i, name := range addOns {
+		tenant += fmt.Sprintf("    %s: {order: PO-%d}\n", name, i+1)
+	}
+	return tenant
+}
+
+// A subscription is one that exists, as Crossplane observes it.
+type subscription struct {
+	resource   string // In the Composition.
+	name       string
+	offering   string
+	conditions string
+	status     string // Beside the conditions.
+}
+
+const stamped = "lastTransitionTime: '2031-03-03T08:20:00Z', observedGeneration: 1"
+
+func condition(t, status, reason, message string) string {
+	return fmt.Sprintf("    - {type: %s, status: '%s', reason: %s, message: '%s', %s}\n", t, status, reason, message, stamped)
+}
+
+const synced = "    - {type: Synced, status: 'True', reason: ReconcileSuccess, message: '', " + stamped + "}\n"
+
+func (s subscription) String() string {
+	return fmt.Sprintf(`---
+apiVersion: finops.stakater.com/v1alpha1
+kind: Subscription
+metadata:
+  name: %s
+  namespace: shop
+  annotations: {crossplane.io/composition-resource-name: %s}
+spec:
+  offeringRef: {name: %s, namespace: catalogue}
+status:
+%s  conditions:
+%s`, s.name, s.resource, s.offering, s.status, s.conditions)
+}
+
+var active = condition("Ready", "True", "ActivationSucceeded", "") + condition("Active", "True", "ActivationSucceeded", "") + synced
+
+const (
+	billed = "  ready: 'True'\n  activatedAt: '2031-03-03T08:20:01Z'\n"
+	ended  = "  ready: 'False'\n  activatedAt: '2031-03-03T08:20:01Z'\n  deactivatedAt: '2031-03-03T10:30:00Z'\n"
+)
+
+func standard(resource, offering, status, conditions string) subscription {
+	return subscription{resource: resource, name: "acme-" + resource, offering: offering, status: status, conditions: conditions}
+}
+
+func existing(s ...subscription) string {
+	var text strings.Builder
+	for _, one := range s {
+		text.WriteString(one.String())
+	}
+	return text.String()
+}
+
+func TestRender(t *testing.T) {
+	plan := standard("standard", "platform-standard", billed+`  costs:
+    - {granularity: hour, start: '2031-03-03T12:00:00Z', endExclusive: '2031-03-03T13:00:00Z', current: 47135, projected: 400000}
+    - {granularity: day, start: '2031-03-03T00:00:00Z', endExclusive: '2031-03-04T00:00:00Z', current: 1653514, projected: 6266444}
+    - {granularity: month, start: '2031-03-01T00:00:00Z', endExclusive: '2031-04-01T00:00:00Z', current: 1653514, projected: 275066444}
+`, active+condition("CostsResolved", "True", "FromDB", "currency=EUR"))
+	backup := standard("standard-backup", "backup", billed, active)
+	audit := standard("standard-audit", "audit", billed, active)
+	web := standard("standard-web", "managed-web", "  ready: 'False'\n", condition("Ready", "False", "TargetNotFound", "")+synced)
+	fell := condition("Ready", "False", "ValidationSucceeded", "deactivated: ParentDeactivated") + condition("Active", "False", "ParentDeactivated", "") + synced
+
+	cases := map[string]struct {
+		reason      string
+		tenant      string
+		composition string
+		observed    string
+	}{
+		"new": {
+			reason: "A new Tenant gets its plan, with its workloads; what was not ordered is not made.",
+			tenant: acme(t), composition: render.plan("standard"),
+		},
+		"add-ons": {
+			reason: "What is ordered hangs below the plan; the order stands on it.",
+			tenant: acme(t, "backup", "audit", "web"), composition: render.plan("standard"),
+		},
+		"costs": {
+			reason: "The Tenant is ready with its plan, and shows what the month has cost.",
+			tenant: acme(t), composition: render.plan("standard"), observed: existing(plan),
+		},
+		"one-waits": {
+			reason: "One that waits keeps the Tenant from being ready, and says for what.",
+			tenant: acme(t, "backup", "web"), composition: render.plan("standard"), observed: existing(plan, backup, web),
+		},
+		"order-taken-out": {
+			reason: "Taking out an order ends nothing: what exists stays, and a warning says so.",
+			tenant: acme(t), composition: render.plan("standard"), observed: existing(plan, backup),
+		},
+		"business": {
+			reason: "The business plan includes the backup.",
+			tenant: acme(t, "audit"), composition: render.plan("business"),
+		},
+		"plan-changed": {
+			reason: "Another plan has other resources: those of the old one are not desired any more, nor shown.",
+			tenant: acme(t, "backup"), composition: render.plan("business"), observed: existing(plan, backup),
+		},
+		"plan-withdrawn": {
+			reason: "Without its plan what hung below it has ended, and the Tenant is not ready again.",
+			tenant: acme(t, "backup", "audit"), composition: render.withdrawn(t, "standard"),
+			observed: existing(standard("standard-backup", "backup", ended, fell), standard("standard-audit", "audit", ended, fell)),
+		},
+		"all-ready": {
+			reason: "A Tenant is ready when all that is composed is.",
+			tenant: acme(t, "backup", "audit"), composition: render.plan("standard"), observed: existing(plan, backup, audit),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			golden(t, tc.reason, name+".yaml", render.run(t, tc.tenant, tc.composition, tc.observed))
+		})
+	}
+}
+
+// Whatever a Subscription says of itself, the Tenant says too: it is ready if
+// and only if the Subscription is.
+func TestReasons(t *testing.T) {
+	waits := func(reason, message string) string { return condition("Ready", "False", reason, message) + synced }
+	trouble := func(reason, message string) string {
+		return condition("Ready", "False", reason, message) + condition("Active", "True", "ActivationSucceeded", "") + synced
+	}
+	over := func(reason string) string {
+		return condition("Ready", "False", "ValidationSucceeded", "deactivated: "+reason) + condition("Active", "False", reason, "") + synced
+	}
+	const waiting, disturbed = "  ready: 'False'\n", "  ready: 'False'\n  activatedAt: '2031-03-03T08:20:01Z'\n"
+	cases := []struct {
+		name               string
+		status, conditions string
+		ready              bool
+	}{
+		{name: "new", status: "  activatedAt: null\n", conditions: synced},
+		{name: "offering missing", status: waiting, conditions: waits("OfferingNotFound", "offering catalogue/platform-standard not found")},
+		{name: "offering not ready", status: waiting, conditions: waits("OfferingNotReady", "")},
+		{name: "parent missing", status: waiting, conditions: waits("ParentSubscriptionNotFound", "")},
+		{name: "parent not ready", status: waiting, conditions: waits("ParentSubscriptionNotReady", "")},
+		{name: "parent ended", status: waiting, conditions: waits("ParentSubscriptionDeactivated", "")},
+		{name: "its own parent", status: waiting, conditions: waits("CircularDependencyDetected", "")},
+		{name: "not covered", status: waiting, conditions: waits("CompatibilityRequirementNotMet", "required offering catalogue/backup not covered by an active subscription in the family")},
+		{name: "target missing", status: waiting, conditions: waits("TargetNotFound", "")},
+		{name: "its own target", status: waiting, conditions: waits("TargetIsSelfReference", "")},
+		{name: "cannot tell", status: waiting, conditions: waits("ValidationError", "")},
+		{name: "active", status: billed, conditions: active, ready: true},
+		{name: "orphan", status: billed, conditions: condition("Ready", "True", "Orphaned", "") + condition("Active", "True", "Orphaned", "") + synced, ready: true},
+		{name: "active, offering missing", status: disturbed, conditions: trouble("OfferingNotFound", "")},
+		{name: "active, cannot tell", status: disturbed, conditions: trouble("ValidationError", "")},
+		{name: "active, not synced", status: billed, ready: true, conditions: condition("Ready", "True", "ActivationSucceeded", "") + condition("Active", "True", "ActivationSucceeded", "") +
+			condition("Synced", "False", "ReconcileError", "the database does not answer")},
+		{name: "ended with its parent", status: ended, conditions: over("ParentDeactivated")},
+		{name: "ended without cover", status: ended, conditions: over("CompatibilityRequirementNotMet")},
+		{name: "ended with its target", status: ended, conditions: over("TargetNotFound")},
+		{name: "deleted", status: ended, conditions: over("MarkedForDeletion") + condition("Deleting", "False", "WaitingForCollectionJob", "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges")},
+	}
+	var all strings.Builder
+	for _, tc := range cases {
+		got := render.run(t, acme(t), render.plan("standard"), standard("standard", "platform-standard", tc.status, tc.conditions).String())
+		tenant, _, _ := strings.Cut(strings.TrimPrefix(got, "---\n"), "---\n")
+		_, _ = fmt.Fprintf(&all, "--- # %s\n%s", tc.name, tenant)
+		if ready := strings.Contains(tenant, "    reason: Available\n    status: \"True\"\n    type: Ready\n"); ready != tc.ready {
+			t.Errorf("%s: the Tenant is ready: want %v, got %v:\n%s", tc.name, tc.ready, ready, tenant)
+		}
+	}
+	golden(t, "The Tenant's status for everything that a Subscription can say.", "reasons.yaml", all.String())
+}
