@@ -69,6 +69,10 @@ e2e: harness ## Run the kuttl stories (SUITE=name runs one).
 bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 and SCALE=0.1 choose).
 	@$(HARNESS) with --assets --postgres --fsync -- go run ./cmd/bench $(if $(ONLY),--only $(ONLY)) $(if $(SCALE),--scale $(SCALE))
 
+.PHONY: bench-docs
+bench-docs: ## Put the last report of make bench into docs/performance.md.
+	go run ./cmd/bench --document docs/performance.md
+
 .PHONY: clean
 clean: ## Remove what was built here (the cache outside the repository stays).
 	rm -rf $(OUTPUT)

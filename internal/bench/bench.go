@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -43,6 +44,15 @@ type Env struct {
 // Scaled returns a size at the run's scale, at least one.
 func (e *Env) Scaled(size int) int { return max(1, int(float64(size)*e.Scale)) }
 
+// Sizes returns growing sizes at the run's scale, each only once.
+func (e *Env) Sizes(sizes []int) []int {
+	scaled := make([]int, 0, len(sizes))
+	for _, size := range sizes {
+		scaled = append(scaled, e.Scaled(size))
+	}
+	return slices.Compact(scaled)
+}
+
 // Logf reports progress.
 func (e *Env) Logf(format string, args ...any) { fmt.Fprintf(e.Progress, "   "+format+"\n", args...) }
 
@@ -54,6 +64,9 @@ type Measure struct {
 
 	// Notes are further figures, each a line.
 	Notes []string `json:"notes,omitempty"`
+
+	// Curve is how the value grows, where growth is what is measured.
+	Curve *Curve `json:"curve,omitempty"`
 }
 
 // Ratio is the value in parts of the limit.
@@ -61,9 +74,9 @@ func (m Measure) Ratio() float64 { return m.Value / m.Limit }
 
 // A Result is a goal with what was measured.
 type Result struct {
-	Goal    Goal          `json:"-"`
 	ID      string        `json:"id"`
 	Title   string        `json:"title"`
+	Means   string        `json:"means"` // What is divided by what.
 	Measure Measure       `json:"measure"`
 	Ratio   float64       `json:"ratio"`
 	Must    float64       `json:"must"`
@@ -89,31 +102,24 @@ func Run(ctx context.Context, env *Env, goals []Goal, now func() time.Time) []Re
 		fmt.Fprintf(env.Progress, "== %s %s\n", g.ID, g.Title)
 		began := now()
 		m, err := g.Run(ctx, env)
-		r := Result{Goal: g, ID: g.ID, Title: g.Title, Measure: m, Must: g.Must, AtMost: g.AtMost, Took: now().Sub(began)}
+		r := Result{ID: g.ID, Title: g.Title, Means: g.Ratio, Measure: m, Must: g.Must, AtMost: g.AtMost, Took: now().Sub(began)}
 		if err != nil {
 			r.Err = err.Error()
 		} else {
 			r.Ratio = m.Ratio()
 			r.Pass = g.Meets(r.Ratio)
 		}
-		fmt.Fprintf(env.Progress, "   %s\n", r)
+		fmt.Fprintf(env.Progress, "   %s\n", &r)
 		results = append(results, r)
 	}
 	return results
 }
 
 // String is the result on one line.
-func (r Result) String() string {
+func (r *Result) String() string {
 	if r.Err != "" {
 		return fmt.Sprintf("%s: could not be measured: %s", r.ID, r.Err)
 	}
-	word := "short"
-	if r.Pass {
-		word = "pass"
-	}
-	sign := ">="
-	if r.AtMost {
-		sign = "<="
-	}
-	return fmt.Sprintf("%s: %.4g of %.4g %s = %.3g (must be %s %.3g): %s", r.ID, r.Measure.Value, r.Measure.Limit, r.Measure.Unit, r.Ratio, sign, r.Must, word)
+	return fmt.Sprintf("%s: %s of %s %s = %s (must be %s): %s",
+		r.ID, figure(r.Measure.Value), figure(r.Measure.Limit), r.Measure.Unit, figure(r.Ratio), r.bound(), r.verdict())
 }
