@@ -33,6 +33,14 @@ build: ## Build the provider into _output, stamped with the commit where git kno
 image: harness ## Build the container image without Docker (OUT=file, ARCH=arm64) and print its digest.
 	@$(HARNESS) image $(if $(OUT),-o $(OUT)) $(if $(ARCH),--arch $(ARCH))
 
+.PHONY: dev
+dev: harness ## Keep a cluster with the product in it, which is built and restarted when files change.
+	@$(HARNESS) dev
+
+.PHONY: node
+node: harness ## Keep a cluster with a real node and the image on it (as root).
+	@$(HARNESS) node
+
 .PHONY: demo
 demo: harness ## Run the whole product once, from nothing to a bill (KEEP=1 leaves it running).
 	@$(HARNESS) demo $(if $(KEEP),--keep)

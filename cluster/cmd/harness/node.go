@@ -15,6 +15,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/postgres"
 	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/realm"
+	"github.com/provider-finops/provider-finops/cluster/stay"
 	"github.com/provider-finops/provider-finops/cluster/testbed"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
@@ -54,20 +55,43 @@ var cleanCommand = command{
 	name:    "clean",
 	summary: "Remove what a harness with a node has left that was killed hard.",
 	details: `That is control groups; the kernel has taken away the rest. The next start with a
-node does the same. What still runs is left alone.`,
+node does the same. Folders of what was kept running go too. What still runs is
+left alone.`,
 	define: func(*flag.FlagSet) func(context.Context, []string) error {
-		return func(ctx context.Context, _ []string) error { return realm.Clean(ctx) }
+		return func(ctx context.Context, _ []string) error {
+			root, err := toolbox.ProjectRoot(".")
+			if err != nil {
+				return err
+			}
+			return errors.Join(realm.Clean(ctx), stay.Clean(root))
+		}
 	},
 }
 
 // enterRealm runs this command once more in namespaces of its own, once there is
 // everything that has to come from outside: packages, programs, the image.
 func enterRealm(ctx context.Context) error {
+	root, err := toolbox.ProjectRoot(".")
+	if err != nil {
+		return err
+	}
+	if err := prepareNode(ctx, root); err != nil {
+		return err
+	}
+	err = realm.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exitError(exit.ExitCode()) // The inside has said why.
+	}
+	return err
+}
+
+// prepareNode sees to everything that has to come from outside.
+func prepareNode(ctx context.Context, root string) error {
 	if os.Geteuid() != 0 {
 		return realm.ErrNotRoot
 	}
-	root, err := toolbox.ProjectRoot(".")
-	if err != nil {
+	if err := stay.Clean(root); err != nil {
 		return err
 	}
 	if _, err := node.Find(ctx, os.Stderr); err != nil {
@@ -79,14 +103,7 @@ func enterRealm(ctx context.Context) error {
 	if _, err := toolbox.Open(ctx, root, os.Stderr, append(toolbox.Node, toolbox.ControlPlane...)...); err != nil {
 		return err
 	}
-	if _, err := buildImage(ctx, root, runtime.GOARCH, imageReference, nodeImage(root)); err != nil {
-		return err
-	}
-	err = realm.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exitError(exit.ExitCode()) // The inside has said why.
-	}
+	_, err := buildImage(ctx, root, runtime.GOARCH, imageReference, nodeImage(root))
 	return err
 }
 
@@ -101,9 +118,9 @@ func runNode(ctx context.Context, parts testbed.Parts) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(filepath.Join(root, "_output"), "node-")
+	dir, err := stay.Folder(root, "node", realm.Owner())
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for the node: %w", err)
+		return err
 	}
 	parts.Logs = filepath.Join(dir, "logs")
 	bed, err := testbed.Start(ctx, root, parts, os.Stderr)
@@ -118,6 +135,9 @@ func runNode(ctx context.Context, parts testbed.Parts) error {
 	lines, stop, err := leadOutside(bed, dir)
 	defer stop()
 	if err != nil {
+		return err
+	}
+	if err := stay.Offer(dir, lines, []string{bed.Tools.Dir, filepath.Dir(bed.Psql)}); err != nil {
 		return err
 	}
 	for _, line := range lines {

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
+	"github.com/provider-finops/provider-finops/cluster/realm"
+	"github.com/provider-finops/provider-finops/cluster/toolbox"
+)
+
+// A harness with a node may be killed while pods run: what the machine sees is
+// gone with it, or with the next start.
+func TestNodeKilled(t *testing.T) {
+	if os.Geteuid() != 0 {
+		out, err := harness(t, nodeCommand.name).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), realm.ErrNotRoot.Error()) {
+			t.Errorf("got error %v and %s, want to be told that a node needs root", err, out)
+		}
+		return
+	}
+	before := survey(t)
+	killed := startNode(t)
+	killed.kubectl(t, "run", "sleeper", "--image=finops.test/pause:1")
+	killed.kubectl(t, "wait", "--for=condition=Ready", "pod/sleeper", "--timeout=60s")
+	if err := killed.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.cmd.Wait() // It was killed.
+	waitFor(t, "everybody to be gone", func() error { return gone(killed.cmd.Process.Pid) })
+
+	again := startNode(t)
+	again.kubectl(t, "get", "node", "finops-node")
+	if err := again.stdin.Close(); err != nil { // As Ctrl-C, it asks.
+		t.Fatal(err)
+	}
+	if err := again.cmd.Wait(); err != nil {
+		t.Errorf("the second harness was not killed, and failed: %v", err)
+	}
+	waitFor(t, "the machine to be as it was", func() error {
+		if diff := cmp.Diff(before, survey(t)); diff != "" {
+			return fmt.Errorf("-before, +after:\n%s", diff)
+		}
+		return nil
+	})
+	for _, run := range []*nodeRun{killed, again} {
+		if left := leftBy(t, run); len(left) > 0 {
+			t.Errorf("there is still %v", left)
+		}
+	}
+}
+
+// A nodeRun is a harness that runs a node.
+type nodeRun struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	env   []string // What it has printed.
+}
+
+func startNode(t *testing.T) *nodeRun {
+	t.Helper()
+	r := &nodeRun{cmd: harness(t, nodeCommand.name)}
+	var err error
+	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Stderr = os.Stderr
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		r.env = append(r.env, lines.Text())
+		if strings.HasPrefix(lines.Text(), "POD_OPENCOST=") {
+			return r // That is the last.
+		}
+	}
+	t.Fatalf("the harness has ended, having said %q", r.env)
+	return nil
+}
+
+func (r *nodeRun) kubectl(t *testing.T, args ...string) {
+	t.Helper()
+	root, err := toolbox.ProjectRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := toolbox.Open(t.Context(), root, os.Stderr, toolbox.Envtest...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), tools.Path("kubectl"), args...)
+	cmd.Env = append(os.Environ(), r.env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl %q: %v\n%s", args, err, out)
+	}
+}
+
+// leftBy are the folder and the control groups of a run.
+func leftBy(t *testing.T, r *nodeRun) []string {
+	t.Helper()
+	kubeconfig, _ := strings.CutPrefix(r.env[0], "KUBECONFIG=")
+	left, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/finops-%d-*", r.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(kubeconfig)); err == nil {
+		left = append(left, filepath.Dir(kubeconfig))
+	}
+	return left
+}
+
+// survey is what the machine has that a node makes more of.
+func survey(t *testing.T) map[string][]string {
+	t.Helper()
+	seen := map[string][]string{}
+	text, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		seen["mounts"] = append(seen["mounts"], strings.Fields(line)[1])
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		seen["links"] = append(seen["links"], link.Name)
+	}
+	for _, pattern := range []string{"/var/lib/kubelet*", "/var/lib/cni*", "/var/log/pods*", "/var/log/containers*", "/run/netns*", "/run/containerd*", "/run/finops*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen["files"] = append(seen["files"], found...)
+	}
+	return seen
+}
+
+// gone is nil once no process of the run is left; each carries its name.
+func gone(pid int) error {
+	mark := fmt.Sprintf("FINOPS_TEST_CGROUP=finops-%d-", pid)
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range environments {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), mark) {
+			return fmt.Errorf("%s is there", filepath.Dir(file))
+		}
+	}
+	return err
+}
+
+func waitFor(t *testing.T, what string, done func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := process.WaitFor(ctx, what, func(context.Context) error { return done() }); err != nil {
+		t.Fatal(err)
+	}
+}
