@@ -187,6 +187,7 @@ var refusals = map[string][]refusal{
 	"state_is_known":                {{"", "allocation_hours", record{"state": "done"}}},
 	"counts_not_negative":           {{"", "allocation_hours", record{"state": "open", "row_count": -1}}, {"", "allocation_hours", record{"attempts": -1}}},
 	"empty_has_no_rows":             {{"", "allocation_hours", record{"row_count": 1}}},
+	"late_changes_not_negative":     {{"", "allocation_hours", record{"late_changes": -1}}},
 	"day_has_rows":                  {{"", "allocation_days", record{"row_count": 0}}},
 	"spec_is_object":                {{"", "offerings", record{"spec": "text"}}, {"", "subscriptions", record{"spec": []int{}}}},
 	"parent_is_named_in_full":       {{"", "subscriptions", record{"parent_name": "web"}}},

@@ -7,7 +7,7 @@ SELECT line
       FROM pg_attribute AS a
       JOIN pg_class AS c ON c.oid = a.attrelid
       LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'm') AND a.attnum > 0
+     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'm') AND a.attnum > 0 AND NOT a.attisdropped
     UNION ALL
     SELECT format('relation %s %s %s %s', c.relname, c.relkind, c.reloptions, pg_get_expr(c.relpartbound, c.oid))
       FROM pg_class AS c

@@ -16,6 +16,9 @@ var (
 	//go:embed sql/drop_stale_allocations.sql
 	dropStaleAllocationsSQL string
 
+	//go:embed sql/count_late_changes.sql
+	countLateChangesSQL string
+
 	//go:embed sql/add_staged_allocations.sql
 	addStagedAllocationsSQL string
 
@@ -42,6 +45,7 @@ type Batch struct {
 
 	Hour        time.Time
 	Fresh       bool          // Nothing is stored for the hour.
+	PartlyFinal bool          // Some of what is stored is final.
 	Finalized   bool          // The hour is not fetched again.
 	Book        *PriceBookRow // What the rows are priced with; nil if nobody knows yet.
 	CollectedAt time.Time
@@ -52,6 +56,7 @@ type Stored struct {
 	Rows    int64 // In the answer.
 	Added   int64
 	Removed int64
+	Late    int64 // Final rows that the answer tells otherwise. They stand.
 }
 
 // Changed says whether any row was written.
@@ -99,6 +104,13 @@ func (b Batch) load(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Stored
 
 // replace compares with what is stored, and writes the difference.
 func (b Batch) replace(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Stored, error) {
+	// Rows that become final now are different all of them, and beside final ones
+	// more is asked than whether anything is.
+	if !b.Finalized && !b.PartlyFinal {
+		if same, err := b.isStored(ctx, tx, rows); err != nil || same {
+			return Stored{Rows: rows.Count}, err
+		}
+	}
 	if err := stage(ctx, tx); err != nil {
 		return Stored{}, err
 	}
@@ -108,6 +120,11 @@ func (b Batch) replace(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Sto
 	}
 
 	stored := Stored{Rows: n}
+	if b.PartlyFinal {
+		if stored.Late, err = b.change(ctx, tx, countLateChangesSQL); err != nil {
+			return Stored{}, err
+		}
+	}
 	if stored.Removed, err = b.change(ctx, tx, dropStaleAllocationsSQL); err != nil {
 		return Stored{}, err
 	}
@@ -116,7 +133,7 @@ func (b Batch) replace(ctx context.Context, tx pgx.Tx, rows AllocationRows) (Sto
 }
 
 // change writes, notes what that means for the day, and returns how many rows it
-// wrote.
+// wrote; or it only counts.
 func (b Batch) change(ctx context.Context, tx pgx.Tx, sql string) (int64, error) {
 	rows, err := tx.Query(ctx, sql, b.key())
 	if err != nil {

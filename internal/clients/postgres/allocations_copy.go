@@ -30,13 +30,17 @@ var (
 )
 
 // allocationColumns is how many columns AppendAllocation writes, in the order of
-// sql/copy_allocations.sql.
-const allocationColumns = 23
+// sql/copy_allocations.sql; batchColumns are the first of them, which tell the
+// batch and not the row.
+const (
+	allocationColumns = 23
+	batchColumns      = 4
+)
 
 // AllocationRows are rows that AppendAllocation has written.
 type AllocationRows struct {
 	Count int64
-	From  io.Reader // One after another, nothing else.
+	From  func() io.Reader // One after another, nothing else; from the first again at each call.
 }
 
 // AppendAllocation appends a row of a batch to text that waits to be copied. It
@@ -44,6 +48,7 @@ type AllocationRows struct {
 // it, and the transaction that stores it has none left but to pass bytes on.
 func AppendAllocation(to []byte, b *Batch, m *collection.Measurement) []byte {
 	to = binary.BigEndian.AppendUint16(to, allocationColumns)
+	to = appendInstant(to, b.CollectedAt)
 	to = appendText(to, b.ClusterID)
 	to = appendText(to, b.Aggregation)
 	to = appendInstant(to, b.Hour)
@@ -51,7 +56,6 @@ func AppendAllocation(to []byte, b *Batch, m *collection.Measurement) []byte {
 	to = appendText(to, m.Name)
 	to = appendInstant(to, m.Start)
 	to = appendInstant(to, m.End)
-	to = appendInstant(to, b.CollectedAt)
 	if b.Book == nil {
 		to = appendNull(to)
 	} else {
@@ -78,7 +82,7 @@ func AppendAllocation(to []byte, b *Batch, m *collection.Measurement) []byte {
 // copyInto passes rows on to the server. An error of the rows themselves is
 // returned as it is: the one that the server makes of it says less.
 func copyInto(ctx context.Context, tx pgx.Tx, sql string, rows AllocationRows) (int64, error) {
-	from := &remembering{from: rows.From}
+	from := &remembering{from: rows.From()}
 	framed := io.MultiReader(bytes.NewReader(copyHeader), from, bytes.NewReader(copyTrailer))
 
 	tag, err := tx.Conn().PgConn().CopyFrom(ctx, framed, sql)

@@ -28,6 +28,9 @@ var (
 	//go:embed sql/settle_lost_hours.sql
 	settleLostHoursSQL string
 
+	//go:embed sql/late_changes.sql
+	lateChangesSQL string
+
 	//go:embed sql/summary_is_behind.sql
 	summaryIsBehindSQL string
 )
@@ -94,6 +97,7 @@ func orZero(t *time.Time) time.Time {
 type HourRecord struct {
 	Hour  time.Time
 	State collection.State
+	Late  int64 // How many rows of the answer came too late; see collection.Late.
 	Err   error // Why the fetch failed, if it did.
 }
 
@@ -109,12 +113,26 @@ func RecordHour(ctx context.Context, db DB, s Scope, r HourRecord, at time.Time)
 
 	_, err := db.Exec(ctx, recordHourSQL, pgx.StrictNamedArgs{
 		"cluster_id": s.ClusterID, "aggregation": s.Aggregation, "hour": r.Hour, "state": string(r.State),
-		"failures": failures, "last_error": lastError, "updated_at": at,
+		"failures": failures, "last_error": lastError, "late_changes": r.Late, "updated_at": at,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot record hour %q as %s: %w", r.Hour.UTC().Format(time.RFC3339), r.State, err)
 	}
 	return nil
+}
+
+// LateChanges returns how many rows of all hours were answered otherwise once they
+// were final.
+func LateChanges(ctx context.Context, db DB, s Scope) (int64, error) {
+	rows, err := db.Query(ctx, lateChangesSQL, pgx.StrictNamedArgs{"cluster_id": s.ClusterID, "aggregation": s.Aggregation})
+	if err != nil {
+		return 0, fmt.Errorf("cannot count the late changes of cluster %q: %w", s.ClusterID, err)
+	}
+	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
+	if err != nil {
+		return 0, fmt.Errorf("cannot count the late changes of cluster %q: %w", s.ClusterID, err)
+	}
+	return n, nil
 }
 
 // printable is text that the database accepts, of a length that a person reads.

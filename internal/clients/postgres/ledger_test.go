@@ -12,6 +12,44 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 )
 
+// TestLateChanges answers an hour with a final row otherwise: the row stands, it
+// is counted, and the same answer again is no news.
+func TestLateChanges(t *testing.T) {
+	pool := allocationDatabase(t)
+	if _, err := storeHour(t, pool, postgres.Batch{Hour: lunchtime, Fresh: true, Finalized: true}, sequence(measured("web-1 1", "web-2 1", "db-1 1"), nil)); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, step := range []struct {
+		reason string
+		rows   []collection.Measurement
+		want   int64 // Of the answer.
+		total  int64
+	}{
+		{"The same is no change.", measured("web-1 1", "web-2 1", "db-1 1"), 0, 0},
+		{"One is told otherwise, one not at all; one is new.", measured("web-1 2", "db-1 1", "new-1 1"), 2, 2},
+		{"Told again it is no news.", measured("web-1 2", "db-1 1", "new-1 1"), 2, 2},
+		{"Less is no news either.", measured("web-1 1", "db-1 1", "new-1 1"), 1, 2},
+	} {
+		stored, err := storeHour(t, pool, postgres.Batch{Hour: lunchtime, PartlyFinal: true}, sequence(step.rows, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := postgres.HourRecord{Hour: lunchtime, State: collection.Open, Late: stored.Late}
+		if err := postgres.RecordHour(t.Context(), pool, allocationScope, record, lunchtime); err != nil {
+			t.Fatal(err)
+		}
+		total, err := postgres.LateChanges(t.Context(), pool, allocationScope)
+		if err != nil || stored.Late != step.want || total != step.total {
+			t.Errorf("%s\n%d late changes, %d in all (%v), want %d and %d", step.reason, stored.Late, total, err, step.want, step.total)
+		}
+	}
+	got := list(t, pool, "SELECT name || ' ' || trim_scale(cpu_core_usage_avg) FROM provider_allocations WHERE is_finalized ORDER BY name")
+	if diff := cmp.Diff([]string{"db-1 1", "web-1 1", "web-2 1"}, got); diff != "" {
+		t.Errorf("what was final: -want, +got:\n%s", diff)
+	}
+}
+
 func TestRecordHour(t *testing.T) {
 	pool := allocationDatabase(t)
 	record := func(state collection.State, err error, at time.Time) {

@@ -29,6 +29,9 @@ var (
 
 	gap = prometheus.NewDesc("finops_allocation_gap_hours",
 		"How many hours that have closed are not measured for good, of those that a run may still fetch.", nil, nil)
+
+	late = prometheus.NewDesc("finops_allocation_late_change_total",
+		"How many rows OpenCost told otherwise once they were final. They stand as they were.", nil, nil)
 )
 
 // A Watcher reads from the ledger how far the collection of a cluster has come.
@@ -48,6 +51,7 @@ type Watcher struct {
 type figures struct {
 	boundary time.Time // Zero while nothing is measured for good.
 	gap      int
+	late     int64
 }
 
 // NewWatcher returns a watcher of the rows that the pods of this installation
@@ -113,13 +117,15 @@ func (w *Watcher) read(ctx context.Context) (figures, error) {
 	if at := w.limits.Boundary(present, evidence).Cap(present); !at.IsZero() {
 		f.boundary = at
 	}
-	return f, nil
+	f.late, err = postgres.LateChanges(ctx, pool, w.scope)
+	return f, err
 }
 
 // Describe implements prometheus.Collector.
 func (w *Watcher) Describe(out chan<- *prometheus.Desc) {
 	out <- boundary
 	out <- gap
+	out <- late
 }
 
 // Collect implements prometheus.Collector.
@@ -133,4 +139,5 @@ func (w *Watcher) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(boundary, prometheus.GaugeValue, float64(w.now.boundary.Unix()))
 	}
 	out <- prometheus.MustNewConstMetric(gap, prometheus.GaugeValue, float64(w.now.gap)) //nolint:promlinter // Hours are what is counted; the name is documented.
+	out <- prometheus.MustNewConstMetric(late, prometheus.CounterValue, float64(w.now.late))
 }

@@ -35,6 +35,11 @@ func TestWatcher(t *testing.T) {
 			sql:    ledger("7 final", "8 failed", "9 final", "10 open"),
 			want:   gauges("1.7750304e+09", "1"), // 08:00.
 		},
+		"LateChanges": {
+			reason: "What was told otherwise once it was final is added up.",
+			sql:    ledger("7 final", "8 final", "9 final", "10 open") + "UPDATE allocation_hours SET late_changes = 2 WHERE hour < '2026-04-01T09:00:00Z';",
+			want:   gaugesAndLate("1.7750376e+09", "0", "4"),
+		},
 		"CollectorIsDead": {
 			reason: "Hours that no run has looked at are gaps.",
 			sql:    ledger("5 final", "6 final"),
@@ -93,10 +98,15 @@ func ledger(hours ...string) string {
 	return sql.String()
 }
 
-func gauges(boundary, gap string) string {
+func gauges(boundary, gap string) string { return gaugesAndLate(boundary, gap, "0") }
+
+func gaugesAndLate(boundary, gap, late string) string {
 	text := `# HELP finops_allocation_gap_hours How many hours that have closed are not measured for good, of those that a run may still fetch.
 # TYPE finops_allocation_gap_hours gauge
-finops_allocation_gap_hours ` + gap + "\n"
+finops_allocation_gap_hours ` + gap + `
+# HELP finops_allocation_late_change_total How many rows OpenCost told otherwise once they were final. They stand as they were.
+# TYPE finops_allocation_late_change_total counter
+finops_allocation_late_change_total ` + late + "\n"
 	if boundary != "" {
 		text = `# HELP finops_allocation_boundary_timestamp_seconds The hour up to which usage is measured for good: metered charges before it are final.
 # TYPE finops_allocation_boundary_timestamp_seconds gauge

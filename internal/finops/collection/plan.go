@@ -85,6 +85,16 @@ func (l Limits) Conclude(before Entry, a Answer, pinned, now time.Time) State {
 	}
 }
 
+// Late returns how many rows of an answer came too late for the bill, given how
+// many final ones it tells otherwise: those, and every row of an hour that was
+// confirmed to be empty. Charges may have become final in between.
+func Late(before Entry, a Answer, otherwise int64) int64 {
+	if before.State == Empty && !before.stored() {
+		return a.Items
+	}
+	return otherwise
+}
+
 // believes says whether an answer without any item was asked for so late that
 // nothing is to be expected any more (OPEN-CJ-25).
 func (l Limits) believes(h time.Time, a Answer) bool {

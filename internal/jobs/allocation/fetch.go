@@ -26,13 +26,16 @@ type fetched struct {
 
 // rows are all there are, as they will be copied.
 func (f *fetched) rows() postgres.AllocationRows {
-	var rows postgres.AllocationRows
-	readers := make([]io.Reader, 0, len(f.parts))
+	rows := postgres.AllocationRows{From: func() io.Reader {
+		readers := make([]io.Reader, 0, len(f.parts))
+		for _, part := range f.parts {
+			readers = append(readers, part.rows())
+		}
+		return io.MultiReader(readers...)
+	}}
 	for _, part := range f.parts {
 		rows.Count += part.count
-		readers = append(readers, part.rows())
 	}
-	rows.From = io.MultiReader(readers...)
 	return rows
 }
 
@@ -98,6 +101,7 @@ func (r *run) fetchHour(ctx context.Context, h time.Time) *fetched {
 		Scope:       r.scope,
 		Hour:        h,
 		Fresh:       !before.HasOpen && !before.HasFinal,
+		PartlyFinal: before.HasFinal,
 		Finalized:   r.Settings.Limits.Finalizes(h, r.pinned, r.now),
 		Book:        r.book,
 		CollectedAt: r.now,

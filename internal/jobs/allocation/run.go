@@ -38,9 +38,9 @@ type run struct {
 
 // A tally is what a run did, in numbers.
 type tally struct {
-	hours, rows, added, removed, finalized int64
-	corrections                            collection.Corrections
-	failed                                 []failedHour
+	hours, rows, added, removed, finalized, late int64
+	corrections                                  collection.Corrections
+	failed                                       []failedHour
 }
 
 type failedHour struct {
@@ -160,7 +160,8 @@ func (r *run) keepHour(ctx context.Context, tx pgx.Tx, f *fetched, done *tally) 
 
 	before := r.ledger.At(h)
 	answer := collection.Answer{Failed: err != nil, Items: stored.Rows, Began: r.now}
-	record := postgres.HourRecord{Hour: h, State: limits.Conclude(before, answer, r.pinned, r.now), Err: err}
+	late := collection.Late(before, answer, stored.Late)
+	record := postgres.HourRecord{Hour: h, State: limits.Conclude(before, answer, r.pinned, r.now), Late: late, Err: err}
 	if err := postgres.RecordHour(ctx, tx, r.scope, record, r.now); err != nil {
 		return err
 	}
@@ -174,6 +175,9 @@ func (r *run) keepHour(ctx context.Context, tx pgx.Tx, f *fetched, done *tally) 
 	done.rows += stored.Rows
 	done.added += stored.Added
 	done.removed += stored.Removed
+	if done.late += late; late > 0 {
+		r.Log.Info("OpenCost tells a final hour otherwise; what is final stays as it is", "hour", h.Format(time.RFC3339), "rows", late)
+	}
 	done.corrections.Add(f.corrections)
 	return nil
 }
@@ -234,7 +238,7 @@ func (r *run) refresh(ctx context.Context) error {
 func (r *run) report() {
 	c := r.done.corrections
 	r.Log.Info("Collected allocations", "hours", r.done.hours, "failed", len(r.done.failed), "rows", r.done.rows,
-		"added", r.done.added, "removed", r.done.removed, "stragglers", r.done.finalized,
+		"added", r.done.added, "removed", r.done.removed, "stragglers", r.done.finalized, "late", r.done.late,
 		"negativeQuantities", c.Negative, "clippedIntervals", c.Clipped, "unusedGPUs", c.IdleGPUs)
 }
 

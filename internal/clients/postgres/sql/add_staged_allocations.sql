@@ -29,13 +29,13 @@ WITH added AS (
            controller_kind,
            controller,
            count(*),
-           sum(cpu_core_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
-           sum(gpu_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
-           sum(ram_bytes_usage_avg * extract(epoch FROM alloc_end - alloc_start)),
+           sum(cpu_core_usage_avg) * extract(epoch FROM alloc_end - alloc_start),
+           sum(gpu_usage_avg) * extract(epoch FROM alloc_end - alloc_start),
+           sum(ram_bytes_usage_avg) * extract(epoch FROM alloc_end - alloc_start),
            sum(pv_byte_hours),
-           sum(network_transfer_bytes + network_receive_bytes)
+           sum(network_transfer_bytes) + sum(network_receive_bytes)
       FROM added
-     GROUP BY cluster_id, aggregation, hour, namespace, controller_kind, controller
+     GROUP BY cluster_id, aggregation, hour, namespace, controller_kind, controller, alloc_end - alloc_start
 )
 SELECT count(*)
   FROM added;

@@ -1,0 +1,1 @@
+ALTER TABLE allocation_hours DROP COLUMN late_changes;
