@@ -48,6 +48,10 @@ var good = map[string]record{
 		"hour": "2026-11-10T10:00:00Z", "updated_at": "2026-11-10T11:01:00Z", "row_count": 0, "attempts": 1,
 		"cluster_id": "default", "aggregation": "namespace,pod,container", "state": "empty",
 	},
+	"usage_claims": {
+		"hour": "2026-11-10T10:00:00Z", "counted_at": "2026-11-10T11:01:00Z", "cluster_id": "default",
+		"aggregation": "namespace,pod,container", "meter": "cpuHour", "measured": 2.5, "unclaimed": 1, "unrated": 0.5,
+	},
 	"allocation_days": {
 		"day": "2026-11-10", "row_count": 1, "cluster_id": "default", "aggregation": "namespace,pod,container",
 		"namespace": "team-a", "controller_kind": "deployment", "controller": "web", "cpu_core_seconds": 1,
@@ -132,6 +136,7 @@ var refusals = map[string][]refusal{
 		{"Rows of no cluster are nobody's.", "pricebooks", record{"cluster_id": ""}},
 		{"", "provider_allocations", record{"cluster_id": "", "pricebook_id": nil, "currency": nil}},
 		{"", "allocation_hours", record{"cluster_id": ""}},
+		{"", "usage_claims", record{"cluster_id": ""}},
 		{"", "allocation_days", record{"cluster_id": ""}},
 		{"", "offerings", record{"cluster_id": ""}},
 		{"", "subscriptions", record{"cluster_id": ""}},
@@ -141,6 +146,7 @@ var refusals = map[string][]refusal{
 	"aggregation_is_named": {
 		{"Two aggregations of one hour would be billed twice (OPEN-DB-5).", "provider_allocations", record{"aggregation": ""}},
 		{"", "allocation_hours", record{"aggregation": ""}},
+		{"", "usage_claims", record{"aggregation": ""}},
 		{"", "allocation_days", record{"aggregation": ""}},
 	},
 	"book_is_named":                       {{"A book is an object.", "pricebooks", record{"name": ""}}},
@@ -162,6 +168,7 @@ var refusals = map[string][]refusal{
 		{"", "provider_allocations", record{"hour": "2026-11-10T10:00:01Z"}},
 		{"A whole hour somewhere else is none in UTC.", "provider_allocations", record{"hour": "2026-11-10T10:00:00+05:30"}},
 		{"", "allocation_hours", record{"hour": "2026-11-10T10:30:00Z"}},
+		{"", "usage_claims", record{"hour": "2026-11-10T10:30:00Z"}},
 	},
 	"interval_is_in_the_hour": {
 		{"Starts before the hour.", "provider_allocations", record{"alloc_start": "2026-11-10T09:59:59Z"}},
@@ -181,9 +188,12 @@ var refusals = map[string][]refusal{
 		{"NaN passes every lower bound.", "provider_allocations", record{"ram_bytes_usage_avg": "NaN"}},
 		{"", "provider_allocations", record{"pv_byte_hours": "Infinity"}},
 		{"", "allocation_days", record{"gpu_seconds": "NaN"}},
+		{"", "usage_claims", record{"measured": "NaN"}},
 	},
 	"allocation_names_its_book":     {{"", "provider_allocations", record{"pricebook_id": 99}}, {"A book of another cluster.", "provider_allocations", record{"cluster_id": "elsewhere"}}},
 	"current_book_is_stored":        {{"", "current_pricebooks", record{"pricebook_id": 99}}},
+	"meter_is_usage":                {{"A fee is not measured.", "usage_claims", record{"meter": "subscription"}}},
+	"claims_are_parts":              {{"More than there is.", "usage_claims", record{"measured": 1.4}}, {"", "usage_claims", record{"unclaimed": -1}}},
 	"state_is_known":                {{"", "allocation_hours", record{"state": "done"}}},
 	"counts_not_negative":           {{"", "allocation_hours", record{"state": "open", "row_count": -1}}, {"", "allocation_hours", record{"attempts": -1}}},
 	"empty_has_no_rows":             {{"", "allocation_hours", record{"row_count": 1}}},

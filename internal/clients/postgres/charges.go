@@ -90,12 +90,13 @@ func HasCharges(ctx context.Context, db DB, clusterID string, hours Hours) (bool
 func AddCharges(ctx context.Context, db DB, clusterID string, now time.Time, charges iter.Seq2[Charge, error]) (int64, error) {
 	columns := slices.Concat(stagedColumns, []string{"cluster_id", "window_end", "created_at", "updated_at"})
 	rows := func(yield func([]any, error) bool) {
+		row := make([]any, 0, len(columns)) // One for all: a row is sent before the next is asked for.
 		for c, err := range charges {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			row, err := c.row()
+			row, err = c.appendTo(row[:0])
 			if !yield(append(row, clusterID, c.WindowStart.Add(time.Hour), now, now), err) {
 				return
 			}
@@ -128,22 +129,24 @@ var stagedColumns = []string{
 
 func stagedRows(charges iter.Seq2[Charge, error]) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
+		row := make([]any, 0, len(stagedColumns))
 		for c, err := range charges {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !yield(c.row()) {
+			row, err = c.appendTo(row[:0])
+			if !yield(row, err) {
 				return
 			}
 		}
 	}
 }
 
-func (c Charge) row() ([]any, error) {
+func (c Charge) appendTo(row []any) ([]any, error) {
 	var uid pgtype.UUID
 	if err := uid.Scan(c.SubscriptionUID); err != nil {
-		return nil, fmt.Errorf("cannot store a charge of subscription uid %q: %w", c.SubscriptionUID, err)
+		return row, fmt.Errorf("cannot store a charge of subscription uid %q: %w", c.SubscriptionUID, err)
 	}
 	var book *int64
 	if c.PricebookID != 0 {
@@ -154,10 +157,10 @@ func (c Charge) row() ([]any, error) {
 		details = c.Details
 	}
 	quantity := pgtype.Numeric{Int: c.QuantityCoefficient, Exp: -c.QuantityDigits, Valid: c.QuantityCoefficient != nil}
-	return []any{
+	return append(row,
 		uid, c.WindowStart, c.Source, c.AmountMicros, quantity, c.UnitPriceMicros, absent(c.Currency), c.Finalized,
 		c.OfferingVersionID, c.SubscriptionVersionID, book, details,
-	}, nil
+	), nil
 }
 
 // StageWindows takes in what the batch speaks for.

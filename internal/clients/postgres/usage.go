@@ -113,6 +113,9 @@ func lifeRows(subjects iter.Seq[UsageSubject]) iter.Seq2[[]any, error] {
 // row, totals with its billable seconds too, but then to be divided by
 // ShareSeconds, the length of the row; rows that are billable as a whole have
 // both as one. A PricebookID of zero is that of rows without a book.
+//
+// Two subjects are nobody: [Claimed] has all that some subject consumed any of,
+// and [Unclaimed] what none did.
 type Usage struct {
 	Subject      int
 	Hour         time.Time
@@ -126,11 +129,19 @@ type Usage struct {
 	NetworkBytes *big.Rat
 }
 
-// A UsageQuery names the hours from First to End, not included.
+// The subjects that stand for all rows of an hour.
+const (
+	Unclaimed = -2
+	Claimed   = -1
+)
+
+// A UsageQuery names the hours from First to End, not included. Those of Count
+// that are among them are counted, too.
 type UsageQuery struct {
 	ClusterID   string
 	Aggregation string
 	First, End  time.Time
+	Count       Hours
 }
 
 type usageRow struct {
@@ -146,12 +157,14 @@ type usageRow struct {
 }
 
 // ReadUsage streams the usage of the staged subjects in the order of subject
-// and hour, in one statement however many there are. The connection is busy
+// and hour, in one statement however many there are; what is counted over all
+// rows comes first. The connection is busy
 // until the sequence has ended.
 func ReadUsage(ctx context.Context, db DB, q UsageQuery) iter.Seq2[Usage, error] {
 	return func(yield func(Usage, error) bool) {
 		rows, err := db.Query(ctx, usageSQL, pgx.StrictNamedArgs{
 			"cluster_id": q.ClusterID, "aggregation": q.Aggregation, "first_hour": q.First, "end_hour": q.End,
+			"count_first": q.Count.First, "count_end": q.Count.End,
 		})
 		if err != nil {
 			yield(Usage{}, fmt.Errorf("cannot read usage: %w", err))
@@ -192,14 +205,30 @@ func (r usageRow) usage() Usage {
 // exact turns a finite NUMERIC into a rational. The tables let no other in.
 func exact(n pgtype.Numeric) *big.Rat {
 	value := new(big.Rat)
-	if n.Int == nil {
+	if n.Int == nil || n.Int.Sign() == 0 {
 		return value
 	}
-	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(n.Exp, -n.Exp))), nil)
+	power := tenTo(max(n.Exp, -n.Exp))
 	if n.Exp >= 0 {
-		return value.SetInt(power.Mul(power, n.Int))
+		return value.SetInt(new(big.Int).Mul(power, n.Int))
 	}
 	return value.SetFrac(n.Int, power)
+}
+
+// powersOfTen are those that nearly all numbers need.
+var powersOfTen = func() (powers [32]*big.Int) {
+	for n := range powers {
+		powers[n] = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
+	}
+	return powers
+}()
+
+// tenTo is a power of ten, to be read only.
+func tenTo(n int32) *big.Int {
+	if int(n) < len(powersOfTen) {
+		return powersOfTen[n]
+	}
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
 // copyRows feeds a COPY from a sequence, which ends with its first error.

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,9 +140,36 @@ func (l ledger) walk(t *testing.T, p place, sub reference.Subscription, rows []r
 	}
 }
 
+// count adds up all rows of an hour, as claimed or as unclaimed.
+func (l ledger) count(t *testing.T, hour time.Time, rows []reference.Allocation, lives []reference.Subscription, subjects []postgres.UsageSubject, ids map[*reference.Book]int64) {
+	t.Helper()
+	for _, row := range rows {
+		p := place{subject: postgres.Unclaimed, hour: hour, book: ids[row.Book]}
+		for n, sub := range lives {
+			asked := !hour.Before(subjects[n].FirstWindow) && hour.Before(subjects[n].EndWindow)
+			start, end := max(row.Start.Unix(), sub.Activated.Unix()), row.End.Unix()
+			if !sub.Deactivated.IsZero() {
+				end = min(end, sub.Deactivated.Unix())
+			}
+			if asked && start < end && slices.ContainsFunc(sub.Sources, func(s reference.Source) bool { return s.Selects(row) }) {
+				p.subject = postgres.Claimed
+			}
+		}
+		reserved := strings.HasPrefix(row.Namespace, "__")
+		if !row.Start.Before(row.End) || p.subject == postgres.Unclaimed && reserved {
+			continue
+		}
+		span := new(big.Rat).SetInt64(row.End.Unix() - row.Start.Unix())
+		times := func(text string) *big.Rat { return new(big.Rat).Mul(number(t, text), span) }
+		network := new(big.Rat).Add(number(t, row.Sent), number(t, row.Received))
+		l.at(p).add(times(row.CPU), times(row.GPU), times(row.RAM), number(t, row.PVByteHours), network)
+	}
+}
+
 // TestUsageAgreesWithTheRules compares what the statement selects and adds up
 // with a walk over every row by the rules of usage sources: random sources that
-// overlap, names that look alike, rows and lives that begin and end anywhere.
+// overlap, names that look alike, rows and lives that begin and end anywhere. What
+// is claimed by nobody is counted by the same rules.
 func TestUsageAgreesWithTheRules(t *testing.T) {
 	db := pgtest.Database(t)
 	r := rand.New(rand.NewPCG(11, 12))
@@ -152,10 +180,16 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 	for n := range 4 {
 		hour := midday.Add(time.Duration(n) * time.Hour)
 		measured[hour] = reference.RandomRows(r, hour, books, 150)
+		for i, namespace := range []string{"nobody", "nobody", "__idle__", "__idle__"} { // And what no source names.
+			row := measured[hour][i]
+			row.Namespace, row.Controller, row.Kind, row.Pod = namespace, "nothing", "nothing", "nothing"
+			measured[hour] = append(measured[hour], row)
+		}
 		plantRows(t, db.Pool, hour, measured[hour], ids)
 	}
 
 	subjects := make([]postgres.UsageSubject, 0, 400)
+	var lives []reference.Subscription
 	want := ledger{}
 	for range 400 {
 		sub := reference.RandomSubscription(r, midday, 3)
@@ -174,10 +208,21 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 		n := len(subjects)
 		subjects = append(subjects, subject)
 
+		lives = append(lives, sub)
 		for hour, rows := range measured {
 			if !hour.Before(subject.FirstWindow) && hour.Before(subject.EndWindow) {
 				want.walk(t, place{subject: n, hour: hour}, sub, rows, ids)
 			}
+		}
+	}
+
+	query := postgres.UsageQuery{
+		ClusterID: billed, Aggregation: aggregation, First: midday, End: midday.Add(4 * time.Hour),
+		Count: postgres.Hours{First: midday.Add(2 * time.Hour), End: midday.Add(9 * time.Hour)},
+	}
+	for hour, rows := range measured {
+		if !hour.Before(query.Count.First) {
+			want.count(t, hour, rows, lives, subjects, ids)
 		}
 	}
 
@@ -190,8 +235,7 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := ledger{}
-	var last place
-	query := postgres.UsageQuery{ClusterID: billed, Aggregation: aggregation, First: midday, End: midday.Add(4 * time.Hour)}
+	last := place{subject: postgres.Unclaimed}
 	for u, err := range postgres.ReadUsage(t.Context(), conn, query) {
 		if err != nil {
 			t.Fatal(err)
@@ -205,17 +249,22 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 		got.at(p).add(u.CoreSeconds, u.GPUSeconds, u.ByteSeconds, new(big.Rat).Quo(u.PVByteHours, share), new(big.Rat).Quo(u.NetworkBytes, share))
 	}
 
+	for _, who := range []int{postgres.Claimed, postgres.Unclaimed} {
+		if p := (place{who, midday.Add(3 * time.Hour), ids[books[0]]}); want[p] == nil && want[place{p.subject, p.hour, ids[books[1]]}] == nil {
+			t.Errorf("Nothing is counted for subject %d: the random world says nothing of it", who)
+		}
+	}
 	if len(want) < 300 {
 		t.Errorf("Only %d figures: the random world is too empty to say anything", len(want))
 	}
 	for p, c := range want {
 		if got[p] == nil || got[p].String() != c.String() {
-			t.Errorf("subject %d %+v, hour %s, book %d: want %s, got %v", p.subject, subjects[p.subject], p.hour, p.book, c, got[p])
+			t.Errorf("subject %d, hour %s, book %d: want %s, got %v", p.subject, p.hour, p.book, c, got[p])
 		}
 	}
 	for p := range got {
 		if want[p] == nil {
-			t.Errorf("subject %d %+v, hour %s, book %d: want nothing, got %s", p.subject, subjects[p.subject], p.hour, p.book, got[p])
+			t.Errorf("subject %d, hour %s, book %d: want nothing, got %s", p.subject, p.hour, p.book, got[p])
 		}
 	}
 }

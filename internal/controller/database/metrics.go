@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"math/big"
 	"sync"
 	"time"
 
@@ -32,6 +33,12 @@ var (
 
 	late = prometheus.NewDesc("finops_allocation_late_change_total",
 		"How many rows OpenCost told otherwise once they were final. They stand as they were.", nil, nil)
+
+	unclaimed = prometheus.NewDesc("finops_usage_unclaimed_ratio",
+		"How much of what was measured in the last final hour no Subscription claims, by meter.", []string{"meter"}, nil)
+
+	unrated = prometheus.NewDesc("finops_usage_unrated_ratio",
+		"How much of what was measured in the last final hour is claimed but has no rate, by meter.", []string{"meter"}, nil)
 )
 
 // A Watcher reads from the ledger how far the collection of a cluster has come.
@@ -52,6 +59,7 @@ type figures struct {
 	boundary time.Time // Zero while nothing is measured for good.
 	gap      int
 	late     int64
+	claims   []postgres.UsageClaim // Of the last hour that a charge run has counted.
 }
 
 // NewWatcher returns a watcher of the rows that the pods of this installation
@@ -117,7 +125,10 @@ func (w *Watcher) read(ctx context.Context) (figures, error) {
 	if at := w.limits.Boundary(present, evidence).Cap(present); !at.IsZero() {
 		f.boundary = at
 	}
-	f.late, err = postgres.LateChanges(ctx, pool, w.scope)
+	if f.late, err = postgres.LateChanges(ctx, pool, w.scope); err != nil {
+		return figures{}, err
+	}
+	f.claims, err = postgres.UsageClaims(ctx, pool, w.scope, time.Time{})
 	return f, err
 }
 
@@ -126,6 +137,8 @@ func (w *Watcher) Describe(out chan<- *prometheus.Desc) {
 	out <- boundary
 	out <- gap
 	out <- late
+	out <- unclaimed
+	out <- unrated
 }
 
 // Collect implements prometheus.Collector.
@@ -140,4 +153,15 @@ func (w *Watcher) Collect(out chan<- prometheus.Metric) {
 	}
 	out <- prometheus.MustNewConstMetric(gap, prometheus.GaugeValue, float64(w.now.gap)) //nolint:promlinter // Hours are what is counted; the name is documented.
 	out <- prometheus.MustNewConstMetric(late, prometheus.CounterValue, float64(w.now.late))
+	for _, c := range w.now.claims {
+		if c.Measured.Sign() > 0 { // Nothing is no part of nothing.
+			out <- ratio(unclaimed, c.Meter, c.Unclaimed, c.Measured)
+			out <- ratio(unrated, c.Meter, c.Unrated, c.Measured)
+		}
+	}
+}
+
+func ratio(of *prometheus.Desc, meter string, part, whole *big.Rat) prometheus.Metric {
+	share, _ := new(big.Rat).Quo(part, whole).Float64()
+	return prometheus.MustNewConstMetric(of, prometheus.GaugeValue, share, meter)
 }

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,18 @@ func TestWatcher(t *testing.T) {
 			reason: "Hours that no run has looked at are gaps.",
 			sql:    ledger("5 final", "6 final"),
 			want:   gauges("1.7750268e+09", "3"), // 07:00: 7, 8 and 9 are missing.
+		},
+		"Claims": {
+			reason: "Of the last hour that was counted a quarter is nobody's, and an eighth has no rate; no GPU was used.",
+			sql: ledger("8 final", "9 final", "10 open") + claim(8, "cpuHour", 9, 9, 0) + claim(9, "cpuHour", 8, 2, 1) +
+				claim(9, "gpuHour", 0, 0, 0),
+			want: gauges("1.7750376e+09", "0") + `# HELP finops_usage_unclaimed_ratio How much of what was measured in the last final hour no Subscription claims, by meter.
+# TYPE finops_usage_unclaimed_ratio gauge
+finops_usage_unclaimed_ratio{meter="cpuHour"} 0.25
+# HELP finops_usage_unrated_ratio How much of what was measured in the last final hour is claimed but has no rate, by meter.
+# TYPE finops_usage_unrated_ratio gauge
+finops_usage_unrated_ratio{meter="cpuHour"} 0.125
+`,
 		},
 		"OtherCluster": {
 			reason: "What another cluster lacks is its own business.",
@@ -96,6 +109,12 @@ func ledger(hours ...string) string {
 		}
 	}
 	return sql.String()
+}
+
+// claim stores how much of an hour's usage is claimed.
+func claim(hour int, meter string, measured, unclaimed, unrated int) string {
+	return fmt.Sprintf(`INSERT INTO usage_claims (hour, counted_at, cluster_id, aggregation, meter, measured, unclaimed, unrated)
+		VALUES ('2026-04-01T%02d:00:00Z', now(), 'blue', 'namespace,pod,container', '%s', %d, %d, %d);`, hour, meter, measured, unclaimed, unrated)
 }
 
 func gauges(boundary, gap string) string { return gaugesAndLate(boundary, gap, "0") }

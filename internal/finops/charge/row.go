@@ -88,7 +88,7 @@ func (b Bill) Current(run Run, usage []Usage, books Books, feeCurrency string) (
 }
 
 func (b Bill) rows(window, feeEnd time.Time, usage []Usage, books Books, feeCurrency string, final bool) ([]Row, error) {
-	var rows []Row
+	rows := make([]Row, 0, 1+len(b.terms.Meters))
 	if b.fee != nil {
 		row, err := b.feeRow(window, feeEnd, feeCurrency)
 		if err != nil {

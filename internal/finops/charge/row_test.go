@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/provider-finops/provider-finops/internal/finops/money"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
@@ -163,7 +164,7 @@ func TestUsageRows(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s\nClosed: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got, compareRats); diff != "" {
+			if diff := cmp.Diff(tc.want, got, compareRats, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nClosed(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})

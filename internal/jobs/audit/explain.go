@@ -247,6 +247,9 @@ func (e explanation) usageRow(ctx context.Context, t *tenure, row postgres.Recor
 		e.linef("              ... and %d more", lines-maxLines)
 	}
 	e.linef("  Rows        %d allocation rows of hour %s, %d of them without a rate, which are not billed", lines, instant(row.Window), unrated)
+	if err := e.claims(ctx, scope, row); err != nil {
+		return err
+	}
 	e.linef("  Quantity    %s", decimal(quantity))
 	e.linef("  Exact       %s micros, rounded down once", decimal(amount))
 	micros, err := money.Floor(amount)
@@ -255,4 +258,20 @@ func (e explanation) usageRow(ctx context.Context, t *tenure, row postgres.Recor
 	}
 	e.verdict(row, int64(micros))
 	return e.err
+}
+
+// claims says how much of the meter's usage, in all of the cluster, is billed to
+// nobody in the hour of a row.
+func (e explanation) claims(ctx context.Context, scope postgres.Scope, row postgres.RecordedCharge) error {
+	claims, err := postgres.UsageClaims(ctx, e.pool, scope, row.Window)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.Meter == row.Source {
+			e.linef("  Cluster     %s measured in the hour, of which nobody claims %s; %s are claimed and have no rate",
+				decimal(c.Measured), decimal(c.Unclaimed), decimal(c.Unrated))
+		}
+	}
+	return nil
 }

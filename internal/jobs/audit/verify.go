@@ -152,7 +152,7 @@ func (v *verification) usageSubjects() iter.Seq[postgres.UsageSubject] {
 func (v *verification) batch(ctx context.Context, uid string, hours postgres.Hours) error {
 	usage := inputs.OpenUsage(ctx, v.reader, postgres.UsageQuery{
 		ClusterID: v.ClusterID, Aggregation: v.Aggregation, First: hours.First, End: hours.End,
-	})
+	}, nil)
 	defer usage.Close()
 	stored := openCharges(ctx, v.rows, postgres.ChargeQuery{ClusterID: v.ClusterID, UID: uid, Hours: hours, OnlyFinal: true})
 	defer stored.stop()

@@ -79,6 +79,7 @@ func (r *run) fail(p pass, err error) {
 // take the short way into the table; the lock of the run keeps them so.
 func (d *desk) settle(ctx context.Context, p pass) error {
 	var written, deleted int64
+	d.tally.hours = map[time.Time]charge.Claims{}
 	err := pgx.BeginFunc(ctx, d.writer, func(tx pgx.Tx) error {
 		known, err := postgres.HasCharges(ctx, tx, d.ClusterID, p.hours)
 		if err != nil {
@@ -92,6 +93,9 @@ func (d *desk) settle(ctx context.Context, p pass) error {
 		if err != nil || !p.final {
 			return err
 		}
+		if err := d.storeTally(ctx, tx); err != nil {
+			return err
+		}
 		return d.advance(ctx, tx, p, known)
 	})
 	if err != nil {
@@ -99,6 +103,7 @@ func (d *desk) settle(ctx context.Context, p pass) error {
 	}
 	d.written += written
 	d.deleted += deleted
+	d.tally.close()
 	return nil
 }
 
@@ -164,9 +169,10 @@ func (d *desk) charges(ctx context.Context, p pass) iter.Seq2[postgres.Charge, e
 	}
 }
 
-// rowsOf computes the rows of one Subscription in a batch.
+// rowsOf computes the rows of one Subscription in a batch. They are good until it
+// is asked for the next one's.
 func (d *desk) rowsOf(s *subject, p pass, usage func(time.Time) []charge.Usage) ([]charge.Row, error) {
-	var all []charge.Row
+	all := d.rows[:0]
 	var failed error
 	windows := p.windows(s)
 	windows.Each(func(window time.Time) bool {
@@ -176,6 +182,7 @@ func (d *desk) rowsOf(s *subject, p pass, usage func(time.Time) []charge.Usage) 
 		all, failed = append(all, rows...), err
 		return err == nil
 	})
+	d.rows = all
 	if failed != nil {
 		return nil, failed
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/charge"
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
 )
 
@@ -21,6 +22,8 @@ type desk struct {
 
 	reader, writer *pgxpool.Conn
 	metered        []*subject // In the order in which the reader knows them.
+
+	rows []charge.Row // Of one Subscription after another.
 }
 
 func (r *run) openDesk(ctx context.Context) (*desk, error) {

@@ -50,6 +50,8 @@ type run struct {
 	books  charge.Books
 	world  world
 
+	counted          postgres.Hours // Of which usage is to be counted.
+	tally            tally
 	unrated          unrated
 	written, deleted int64
 	patched          int64
@@ -64,7 +66,7 @@ type run struct {
 // If another run of the cluster does not finish within DatabaseInitTimeout it
 // leaves the work to that one and returns nil.
 func Run(ctx context.Context, s Settings, d Dependencies) error {
-	r := &run{Settings: s, client: d.Client, log: d.Log, now: d.Clock.Now().UTC()}
+	r := &run{Settings: s, client: d.Client, log: d.Log, now: d.Clock.Now().UTC(), tally: tally{sum: charge.Claims{}}}
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	for _, note := range s.Notes {
 		r.log.Info(note)
@@ -138,6 +140,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.charge(ctx); err != nil {
 		return err
 	}
+	r.reportClaims()
 	r.reportUnrated(ctx)
 	leaving := r.closeOut(ctx)
 	summed := r.summarize(ctx)
@@ -152,8 +155,7 @@ func (r *run) work(ctx context.Context) error {
 // settleBounds reads what the run may rely on: the allocation boundary, which
 // charging and cleanup share, and the recorded rates.
 func (r *run) settleBounds(ctx context.Context) error {
-	scope := postgres.Scope{ClusterID: r.ClusterID, Aggregation: r.Aggregation}
-	evidence, err := postgres.CollectionEvidence(ctx, r.pool, scope, r.Limits.Oldest(r.pinned.Hour), r.pinned.Hour)
+	evidence, err := postgres.CollectionEvidence(ctx, r.pool, r.scope(), r.Limits.Oldest(r.pinned.Hour), r.pinned.Hour)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,13 @@ func (r *run) settleBounds(ctx context.Context) error {
 		return err
 	}
 	r.books = inputs.Books(books)
-	return nil
+	r.counted, err = r.uncounted(ctx)
+	return err
+}
+
+// scope is whose allocation rows are charged.
+func (r *run) scope() postgres.Scope {
+	return postgres.Scope{ClusterID: r.ClusterID, Aggregation: r.Aggregation}
 }
 
 // maxNamed is how many Subscriptions of a kind the log names; a database that is

@@ -13,8 +13,8 @@ func (d *desk) usage(ctx context.Context, p pass) *inputs.UsageStream {
 	for _, s := range d.metered {
 		if s.served() && p.windows(s).Count() > 0 {
 			return inputs.OpenUsage(ctx, d.reader, postgres.UsageQuery{
-				ClusterID: d.ClusterID, Aggregation: d.Aggregation, First: p.hours.First, End: p.hours.End,
-			})
+				ClusterID: d.ClusterID, Aggregation: d.Aggregation, First: p.hours.First, End: p.hours.End, Count: d.counted,
+			}, d.countUsage)
 		}
 	}
 	return inputs.NoUsage()

@@ -1,6 +1,10 @@
 -- What the sources of all Subscriptions consumed in some hours, added up exactly. A source is joined by what it names,
 -- so that each of the parts below is one hash join; their UNION is why a row counts once, however many sources of one
 -- Subscription select it. The rules of selection are those of package charge, which this is tested against.
+--
+-- Of hours that nobody has counted yet it adds up once more, over all rows, what somebody claims and what nobody does:
+-- two subjects that are none, before all others. The reserved names of OpenCost count if they are claimed; they are
+-- nobody's use.
 WITH measured AS MATERIALIZED (
     SELECT row_number() OVER () AS row,
            hour,
@@ -76,7 +80,29 @@ WITH measured AS MATERIALIZED (
       FROM matched
       JOIN usage_lives AS l USING (subscription)
       JOIN measured AS m USING (row)
+), counted AS (
+    SELECT CASE WHEN c.row IS NULL THEN -2 ELSE -1 END AS subscription,
+           m.*,
+           m.ended - m.began AS span
+      FROM measured AS m
+      LEFT JOIN (SELECT DISTINCT row FROM billable WHERE span > 0) AS c USING (row)
+     WHERE m.hour >= @count_first
+       AND m.hour < @count_end
+       AND m.ended > m.began
+       AND (c.row IS NOT NULL OR NOT m.pseudo)
 )
+SELECT subscription,
+       hour,
+       pricebook_id,
+       1::bigint AS share_seconds,
+       sum(cpu_core_usage_avg * span)  AS core_seconds,
+       sum(gpu_usage_avg * span)       AS gpu_seconds,
+       sum(ram_bytes_usage_avg * span) AS byte_seconds,
+       sum(pv_byte_hours)              AS pv_byte_hours,
+       sum(network_bytes)              AS network_bytes
+  FROM counted
+ GROUP BY subscription, hour, pricebook_id
+ UNION ALL
 SELECT subscription,
        hour,
        pricebook_id,

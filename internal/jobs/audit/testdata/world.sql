@@ -27,6 +27,9 @@ INSERT INTO provider_allocations (cluster_id, aggregation, hour, namespace, name
     ('test', 'namespace,pod,container', '2026-04-01T10:00:00Z', 'team-b', 'team-b/orders-0/db', 'orders-0', 'orders',
      'statefulset', '2026-04-01T10:00:00Z', '2026-04-01T11:00:00Z', '2026-04-01T11:20:00Z', true, 7, 2, 'EUR');
 
+INSERT INTO usage_claims (hour, counted_at, cluster_id, aggregation, meter, measured, unclaimed, unrated) VALUES
+    ('2026-04-01T10:00:00Z', '2026-04-01T12:00:07Z', 'test', 'namespace,pod,container', 'cpuHour', 8, 7, 0);
+
 INSERT INTO subscription_watermarks (cluster_id, subscription_uid, finalized_through, updated_at) VALUES
     ('test', '30000000-0000-4000-8000-000000000001', '2026-04-01T10:00:00Z', '2026-04-01T12:00:00Z');
 
