@@ -11,23 +11,24 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // resolveBook finds the book that rows are priced with (part 20.10) and stores
 // its rates. It returns nil if there is none: rows are kept without a price, and
 // priced by a later run if a book appears before they are final (BETTER-PB-6).
 func (j *Job) resolveBook(ctx context.Context, db postgres.DB, costJob *v1alpha1.CostJob, at time.Time) (*postgres.PriceBookRow, error) {
-	objects, err := j.priceBooks(ctx)
+	found, err := j.priceBooks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	books := make([]pricing.Book, len(objects))
-	for i := range objects {
-		books[i] = bookOf(&objects[i])
+	books := make([]pricing.Book, len(found))
+	for i := range found {
+		books[i] = objects.Book(&found[i])
 	}
 
 	for _, candidate := range collection.Books(books, costJob.Namespace, j.Settings.ActiveBookFirst) {
-		object := &objects[slices.IndexFunc(books, func(b pricing.Book) bool { return b.Key == candidate.Key })]
+		object := &found[slices.IndexFunc(books, func(b pricing.Book) bool { return b.Key == candidate.Key })]
 		row, sound, err := j.storeBook(ctx, db, object, candidate, at)
 		if err != nil {
 			return nil, err
@@ -82,20 +83,4 @@ func (j *Job) priceBooks(ctx context.Context) ([]v1alpha1.PriceBook, error) {
 		return nil, fmt.Errorf("cannot list the PriceBooks: %w", err)
 	}
 	return list.Items, nil
-}
-
-func bookOf(b *v1alpha1.PriceBook) pricing.Book {
-	book := pricing.Book{
-		Key:        ref.Key{Namespace: b.Namespace, Name: b.Name},
-		Generation: b.Generation,
-		Active:     b.Status.Active,
-		Mode:       string(b.Spec.ValuationMode),
-	}
-	if r := b.Spec.Rates; r != nil {
-		book.Rates = &pricing.Rates{
-			CPUHour: r.CPUHour, SpotCPUHour: r.SpotCPUHour, RAMGbHour: r.RAMGbHour, SpotRAMGbHour: r.SpotRAMGbHour,
-			PVGbHour: r.PVGbHour, GPUHour: r.GPUHour, NetworkGiB: r.NetworkGiB,
-		}
-	}
-	return book
 }

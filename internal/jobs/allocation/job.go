@@ -68,8 +68,8 @@ func (j *Job) Run(ctx context.Context) error {
 
 // collect gathers what the run has to know, holds the lock, and collects.
 func (j *Job) collect(ctx context.Context, started time.Time) error {
-	for _, name := range j.Settings.Ignored {
-		j.Log.Info("Ignoring a timeout that is none; its default is used", "variable", name)
+	for _, note := range j.Settings.Notes {
+		j.Log.Info(note)
 	}
 
 	pinned, source, err := hour.Pin(j.Settings.Hint, started)

@@ -83,7 +83,11 @@ func TestFromEnvironment(t *testing.T) {
 			},
 			want: want{settings: with(func(s *Settings) {
 				s.Timeouts.DatabaseInit, s.Timeouts.StatusUpdate, s.Timeouts.HTTPClient = 5*time.Second, 10*time.Second, time.Hour
-				s.Ignored = []string{"K8S_OPERATION_TIMEOUT", "OPENCOST_FETCH_TIMEOUT", "DATABASE_INSERT_TIMEOUT"}
+				s.Notes = []string{
+					`K8S_OPERATION_TIMEOUT is "soon", which is no duration to wait for; using 1m0s`,
+					`OPENCOST_FETCH_TIMEOUT is "-1h", which is no duration to wait for; using 2m0s`,
+					`DATABASE_INSERT_TIMEOUT is "0", which is no duration to wait for; using 3m0s`,
+				}
 			})},
 		},
 		"OtherOrder": {
@@ -109,12 +113,12 @@ func TestFromEnvironment(t *testing.T) {
 			},
 			want: want{errs: []string{
 				`environment variable OPENCOST_AGGREGATE is of no use: cannot aggregate by "bogus": OpenCost knows no such dimension`,
-				`environment variable OPENCOST_RESOLUTION must be a duration of up to an hour such as 1m, not "1d"`,
 				`environment variable PRICEBOOK_RESOLUTION must be "namespace" or "active", not "newest"`,
 				`environment variable HOURS_LOOKBACK must be a number of hours from 0 to 8784, not "-1"`,
 				`environment variable MAX_BACKFILL_HOURS must be a number of hours from 0 to 8784, not "3 days"`,
 				`environment variable SETTLE_DELAY must be a duration such as 10m, not "10"`,
-				`environment variable OPENCOST_STEP must be an hour, not "30m": hours are the unit of charging`,
+				`environment variable OPENCOST_RESOLUTION must be a duration of up to an hour such as 1m, not "1d"`,
+				`environment variable OPENCOST_STEP must be an hour, which is the unit of charging, not "30m"`,
 			}},
 		},
 	}

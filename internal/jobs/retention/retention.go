@@ -8,9 +8,6 @@ package retention
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/jobs/environment"
 )
 
 // leastDays keeps what is summed up for the current month.
@@ -34,23 +32,13 @@ type Settings struct {
 // FromEnvironment reads the variables of a charge pod. The error names every one
 // that cannot be used.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
-	s := Settings{ClusterID: getenv("CLUSTER_ID")}
-	if s.ClusterID == "" {
-		s.ClusterID = "default"
+	v := environment.Of(getenv)
+	s := Settings{
+		ClusterID:      v.ClusterID(),
+		AllocationDays: int(v.Whole("ALLOCATION_RETENTION_DAYS", "days", leastDays, 0)),
+		ChargeDays:     int(v.Whole("CHARGE_RETENTION_DAYS", "days", leastDays, 0)),
 	}
-	var wrong []error
-	for name, days := range map[string]*int{"ALLOCATION_RETENTION_DAYS": &s.AllocationDays, "CHARGE_RETENTION_DAYS": &s.ChargeDays} {
-		value := getenv(name)
-		if value == "" {
-			continue
-		}
-		n, err := strconv.Atoi(value)
-		if err != nil || n < leastDays {
-			wrong = append(wrong, fmt.Errorf("environment variable %s must be a number of days of at least %d, not %q", name, leastDays, value))
-		}
-		*days = n
-	}
-	return s, errors.Join(wrong...)
+	return s, v.Err()
 }
 
 // Wanted says whether anything is ever dropped.

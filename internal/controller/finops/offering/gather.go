@@ -14,6 +14,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/offer"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // pageSize bounds one answer of the API server.
@@ -99,20 +100,7 @@ func books(ctx context.Context, from client.Reader) ([]pricing.Book, error) {
 	}
 	all := make([]pricing.Book, 0, len(list.Items))
 	for i := range list.Items {
-		b := &list.Items[i]
-		book := pricing.Book{
-			Key:        ref.Key{Namespace: b.Namespace, Name: b.Name},
-			Generation: b.Generation,
-			Active:     b.Status.Active,
-			Mode:       string(b.Spec.ValuationMode),
-		}
-		if r := b.Spec.Rates; r != nil {
-			book.Rates = &pricing.Rates{
-				CPUHour: r.CPUHour, SpotCPUHour: r.SpotCPUHour, RAMGbHour: r.RAMGbHour, SpotRAMGbHour: r.SpotRAMGbHour,
-				PVGbHour: r.PVGbHour, GPUHour: r.GPUHour, NetworkGiB: r.NetworkGiB,
-			}
-		}
-		all = append(all, book)
+		all = append(all, objects.Book(&list.Items[i]))
 	}
 	return all, nil
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/election"
-	"github.com/provider-finops/provider-finops/internal/finops/pricing"
-	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
 // An outcome is what an election comes to: which books lose the slot, and which
@@ -97,34 +95,6 @@ func candidate(b *v1alpha1.PriceBook, namespaces []string) election.Book {
 		Incumbent:  b.Status.Active,
 		Deleting:   b.DeletionTimestamp != nil,
 		Outside:    len(namespaces) > 0 && !slices.Contains(namespaces, b.Namespace),
-	}
-}
-
-// priced is a book as pricing sees it.
-func priced(b *v1alpha1.PriceBook) pricing.Book {
-	p := pricing.Book{
-		Key:        ref.Key{Namespace: b.Namespace, Name: b.Name},
-		Generation: b.Generation,
-		Active:     b.Status.Active,
-		Mode:       string(b.Spec.ValuationMode),
-	}
-	if b.Spec.Rates != nil {
-		r := rates(b.Spec.Rates)
-		p.Rates = &r
-	}
-
-	return p
-}
-
-func rates(r *v1alpha1.PriceRates) pricing.Rates {
-	return pricing.Rates{
-		CPUHour:       r.CPUHour,
-		SpotCPUHour:   r.SpotCPUHour,
-		RAMGbHour:     r.RAMGbHour,
-		SpotRAMGbHour: r.SpotRAMGbHour,
-		PVGbHour:      r.PVGbHour,
-		GPUHour:       r.GPUHour,
-		NetworkGiB:    r.NetworkGiB,
 	}
 }
 

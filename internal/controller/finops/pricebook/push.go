@@ -20,6 +20,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 const (
@@ -49,7 +50,7 @@ func (e *external) compare(ctx context.Context, b *v1alpha1.PriceBook) (push, er
 		return push{}, err
 	}
 
-	p := push{document: pricing.Document(b.Name, rates(b.Spec.Rates)), stored: cm}
+	p := push{document: pricing.Document(b.Name, *objects.Book(b).Rates), stored: cm}
 	p.write = cm == nil || !pricing.SameDocument(cm.Data[documentKey], p.document)
 	if cm != nil {
 		_, p.restart = cm.Annotations[opencost.AnnotationRestartPending]

@@ -9,6 +9,7 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/election"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // same.
 func (e *external) validate(b *v1alpha1.PriceBook) bool {
 	b.Status.ObservedGeneration = b.Generation
-	note, err := priced(b).Validate()
+	note, err := objects.Book(b).Validate()
 	if err != nil {
 		if !meta.IsStatusConditionFalse(b.Status.Conditions, v1alpha1.TypeReady) {
 			e.record.Event(b, parseFailed(err))
