@@ -38,6 +38,12 @@ func RunCostJob(ctx context.Context, server, namespace, name string, hour time.T
 	return err
 }
 
+// RunJob asks the server to do a node's part for a Job's pod.
+func RunJob(ctx context.Context, server, namespace, name string) error {
+	_, err := ask(ctx, server, "/job", url.Values{"namespace": {namespace}, "name": {name}})
+	return err
+}
+
 // NextHour asks the server to move business time to the next full hour and to
 // run every CostJob for it, and returns a line that says so.
 func NextHour(ctx context.Context, server string) (string, error) {

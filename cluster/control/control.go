@@ -6,6 +6,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -26,6 +27,11 @@ type Product interface {
 	Configure(ctx context.Context, settings []string) error
 	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (product.Usage, error)
 	NextHour(ctx context.Context) (time.Time, []string, error)
+}
+
+// Pods are what the commands act upon beside it, where no node runs them.
+type Pods interface {
+	RunJob(ctx context.Context, namespace, name string) (product.Usage, error)
 }
 
 // A Server obeys the commands. It does one thing at a time: a clock that moves
@@ -70,6 +76,7 @@ func (s *Server) handler() http.Handler {
 		"POST /time":       s.moveTime,
 		"POST /controller": s.configure,
 		"POST /costjob":    s.runCostJob,
+		"POST /job":        s.runJob,
 		"POST /next-hour":  s.nextHour,
 	} {
 		mux.Handle(pattern, s.handle(do))
@@ -121,6 +128,15 @@ func (s *Server) runCostJob(ctx context.Context, r *http.Request) (string, error
 		}
 	}
 	_, err := s.product.RunCostJob(ctx, r.FormValue("namespace"), r.FormValue("name"), hour)
+	return "", err
+}
+
+func (s *Server) runJob(ctx context.Context, r *http.Request) (string, error) {
+	pods, ok := s.product.(Pods)
+	if !ok {
+		return "", errors.New("pods are not run by the harness here")
+	}
+	_, err := pods.RunJob(ctx, r.FormValue("namespace"), r.FormValue("name"))
 	return "", err
 }
 

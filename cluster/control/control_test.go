@@ -45,6 +45,11 @@ func (r *recorder) RunCostJob(_ context.Context, namespace, name string, hour ti
 	return product.Usage{}, r.err
 }
 
+func (r *recorder) RunJob(_ context.Context, namespace, name string) (product.Usage, error) {
+	r.asked = append(r.asked, fmt.Sprintf("job %s/%s", namespace, name))
+	return product.Usage{}, r.err
+}
+
 func TestControl(t *testing.T) {
 	at := time.Date(2031, 3, 3, 9, 0, 0, 0, time.UTC)
 	move := func(to string) func(context.Context, string) (string, error) {
@@ -91,6 +96,13 @@ func TestControl(t *testing.T) {
 			reason: "Without an hour it runs for the one in progress.",
 			ask:    run("charges", time.Time{}),
 			want:   []string{"costjob system/charges 2031-03-03T12:00:00Z"},
+		},
+		"Job": {
+			reason: "The pod of a Job runs, for whatever it says itself.",
+			ask: func(ctx context.Context, server string) (string, error) {
+				return "", RunJob(ctx, server, "system", "charges-now")
+			},
+			want: []string{"job system/charges-now"},
 		},
 		"NextHour": {
 			reason: "An hour passes, and who has run is told.",

@@ -16,8 +16,9 @@ import (
 
 const (
 	containerName       = "loader"
+	jobNameKey          = "batch.kubernetes.io/job-name"
 	scheduledAnnotation = "metadata.annotations['batch.kubernetes.io/cronjob-scheduled-timestamp']"
-	jobNameLabel        = "metadata.labels['batch.kubernetes.io/job-name']"
+	jobNameLabel        = "metadata.labels['" + jobNameKey + "']"
 )
 
 // cronJob is what a run needs of the CronJob that the controller has made.
@@ -26,21 +27,21 @@ type cronJob struct {
 	Spec     struct {
 		JobTemplate struct {
 			Spec struct {
-				Template struct {
-					Spec struct {
-						ServiceAccountName string
-						Containers         []container
-					}
-				}
+				Template struct{ Spec podSpec }
 			}
 		}
 	}
 }
 
+type podSpec struct {
+	ServiceAccountName string
+	Containers         []container
+}
+
 type container struct {
-	Name string
-	Args []string
-	Env  []variable
+	Name          string
+	Command, Args []string
+	Env           []variable
 }
 
 type variable struct {
@@ -65,11 +66,12 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 	if err := p.Kubectl.Get(ctx, &job, "cronjob", name+"-cronjob", "--namespace="+namespace); err != nil {
 		return Usage{}, fmt.Errorf("cannot read the CronJob of CostJob %q: %w", name, err)
 	}
-	loader, err := job.loader()
+	template := job.Spec.JobTemplate.Spec.Template.Spec
+	loader, err := template.loader()
 	if err != nil {
-		return Usage{}, err
+		return Usage{}, fmt.Errorf("cannot run CronJob %q: %w", job.Metadata.Name, err)
 	}
-	env, err := p.runEnvironment(ctx, job, loader.Env, namespace, hour)
+	env, err := p.environment(ctx, namespace, template.ServiceAccountName, loader.Env, job.fields(hour))
 	if err != nil {
 		return Usage{}, fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
 	}
@@ -77,20 +79,29 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 	return p.run(ctx, log, append(loader.Args, p.clockFlag()), env)
 }
 
-func (j cronJob) loader() (container, error) {
-	for _, c := range j.Spec.JobTemplate.Spec.Template.Spec.Containers {
+func (s podSpec) loader() (container, error) {
+	for _, c := range s.Containers {
 		if c.Name == containerName {
 			return c, nil
 		}
 	}
-	return container{}, fmt.Errorf("cannot run CronJob %q: it has no container %q", j.Metadata.Name, containerName)
+	return container{}, fmt.Errorf("it has no container %q", containerName)
 }
 
-// runEnvironment resolves the container's variables as a kubelet would. The
+// fields are those of the pod that the CronJob would have made at an hour. The
 // annotation with the scheduled time is on the Job alone, so a real pod finds
 // that variable empty and goes by its Job's name; both are given here.
-func (p *Product) runEnvironment(ctx context.Context, job cronJob, variables []variable, namespace string, hour time.Time) ([]string, error) {
-	kubeconfig, err := p.Credentials(ctx, namespace, job.Spec.JobTemplate.Spec.Template.Spec.ServiceAccountName)
+func (j cronJob) fields(hour time.Time) map[string]string {
+	return map[string]string{
+		scheduledAnnotation: hour.UTC().Format(time.RFC3339),
+		jobNameLabel:        fmt.Sprintf("%s-%d", j.Metadata.Name, hour.Unix()/60),
+	}
+}
+
+// environment resolves a container's variables as a kubelet would, given the
+// fields of its pod.
+func (p *Product) environment(ctx context.Context, namespace, account string, variables []variable, fields map[string]string) ([]string, error) {
+	kubeconfig, err := p.Credentials(ctx, namespace, account)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +114,14 @@ func (p *Product) runEnvironment(ctx context.Context, job cronJob, variables []v
 			if value, err = p.secret(ctx, namespace, v.ValueFrom.SecretKeyRef.Name, v.ValueFrom.SecretKeyRef.Key); err != nil {
 				return nil, err
 			}
-		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == scheduledAnnotation:
-			value = hour.UTC().Format(time.RFC3339)
-		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == jobNameLabel:
-			value = fmt.Sprintf("%s-%d", job.Metadata.Name, hour.Unix()/60)
 		default:
-			return nil, fmt.Errorf("variable %s has a source that the harness does not know", v.Name)
+			var known bool
+			if v.ValueFrom.FieldRef != nil {
+				value, known = fields[v.ValueFrom.FieldRef.FieldPath]
+			}
+			if !known {
+				return nil, fmt.Errorf("variable %s has a source that the harness does not know", v.Name)
+			}
 		}
 		env = append(env, v.Name+"="+value)
 	}

@@ -76,6 +76,22 @@ var costJobCommand = command{
 	},
 }
 
+var jobCommand = command{
+	name:    "job",
+	args:    "NAMESPACE/NAME",
+	summary: "Run the pod of a Job that somebody has made, as its node would.",
+	details: reach + " For example, after kubectl create job --from=cronjob/…: harness job finops-operator-system/charges-now",
+	define: func(*flag.FlagSet) func(context.Context, []string) error {
+		return func(ctx context.Context, args []string) error {
+			if len(args) != 1 || strings.Count(args[0], "/") != 1 {
+				return errors.New("job needs a name, such as finops-operator-system/charges-now")
+			}
+			namespace, name, _ := strings.Cut(args[0], "/")
+			return control.RunJob(ctx, os.Getenv(control.Variable), namespace, name)
+		}
+	},
+}
+
 var controllerCommand = command{
 	name:    "controller",
 	args:    "[-- --FLAG=VALUE | NAME=VALUE]...",
