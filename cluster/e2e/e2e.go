@@ -170,7 +170,7 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 	}
 	defer server.Stop()
 	told := r.kuttl(ctx, s, dir, out, world.Testbed.Tools, append(world.Testbed.Environment(),
-		"HARNESS="+r.harness,
+		"HARNESS="+r.harness, "PROVIDER="+r.binary,
 		control.Variable+"="+server.URL,
 		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
 		"LOGS="+dir, "STORY="+filepath.Join(r.Root, suites, s.suite, s.name),
