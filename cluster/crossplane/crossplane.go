@@ -31,6 +31,7 @@ const ServiceNetwork = "10.96.0.1/24"
 // What core's ports are in its network.
 const (
 	coreHealth      = "http://127.0.0.1:8081"
+	coreMetricsPort = 8082 // The RBAC manager has the usual one.
 	registryAddress = "127.0.0.1:5000"
 )
 
@@ -59,6 +60,10 @@ type Options struct {
 	Dir     string // For logs, certificates and packages.
 	Kubectl product.Kubectl
 
+	// Credentials returns a file with those of a ServiceAccount: Crossplane has
+	// the rights that its chart gives it, and no others.
+	Credentials func(ctx context.Context, namespace, account string) (string, error)
+
 	// Runtime is core's --package-runtime; empty: External, where nobody but us
 	// starts processes.
 	Runtime string
@@ -78,6 +83,7 @@ type Options struct {
 type Crossplane struct {
 	options   Options
 	tools     Tools
+	accounts  map[string]string // Files with credentials.
 	processes []*process.Process
 }
 
@@ -86,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Crossplane, error) {
 	if o.Runtime == "" {
 		o.Runtime = "External"
 	}
-	c := &Crossplane{options: o}
+	c := &Crossplane{options: o, accounts: map[string]string{}}
 	began := time.Now()
 	if err := c.start(ctx); err != nil {
 		c.Stop()
@@ -113,13 +119,19 @@ func (c *Crossplane) start(ctx context.Context) (err error) {
 	if c.tools, err = FindTools(ctx, c.options.Root, c.options.Progress); err != nil {
 		return err
 	}
+	if err := c.grant(ctx); err != nil {
+		return err
+	}
 	if err := c.initialize(ctx); err != nil {
 		return err
 	}
-	if err := c.run("registry", c.tools.Pkgtool.Path("pkgtool"), []string{"serve", "--address=" + registryAddress}); err != nil {
+	if err := c.run("", "registry", c.tools.Pkgtool.Path("pkgtool"), []string{"serve", "--address=" + registryAddress}); err != nil {
 		return err
 	}
 	if err := c.startCore(ctx); err != nil {
+		return err
+	}
+	if err := c.startRBACManager(); err != nil {
 		return err
 	}
 	runtime := []string{"run", "--namespace=" + Namespace, "--certificates=" + c.file("certificates")}
@@ -129,27 +141,61 @@ func (c *Crossplane) start(ctx context.Context) (err error) {
 	if c.options.Runtime == "Deployment" {
 		return nil // Core does it all.
 	}
-	return c.run("package-runtime", c.tools.Pkgtool.Path("pkgtool"), runtime)
+	return c.run("", "package-runtime", c.tools.Pkgtool.Path("pkgtool"), runtime)
+}
+
+// roles are the chart's templates that say who may do what.
+var roles = []string{
+	"serviceaccount.yaml", "clusterrole.yaml", "clusterrolebinding.yaml",
+	"rbac-manager-serviceaccount.yaml", "rbac-manager-clusterrole.yaml", "rbac-manager-clusterrolebinding.yaml",
+	"rbac-manager-managed-clusterroles.yaml", "rbac-manager-allowed-provider-permissions.yaml",
+}
+
+// grant applies what the chart says about rights, and gets the credentials of
+// the two programs.
+func (c *Crossplane) grant(ctx context.Context) error {
+	if _, err := c.options.Kubectl.Run(ctx, "create", "namespace", Namespace); err != nil {
+		return err
+	}
+	args := append([]string{"chart", "--namespace=" + Namespace, c.tools.Core.Path(toolbox.CrossplaneChart)}, roles...)
+	manifests, err := output(process.Command(ctx, c.tools.Pkgtool.Path("pkgtool"), args...))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.file(), 0o700); err != nil {
+		return fmt.Errorf("cannot make a folder for Crossplane: %w", err)
+	}
+	file := c.file("roles.yaml")
+	if err := os.WriteFile(file, []byte(manifests), 0o600); err != nil {
+		return fmt.Errorf("cannot write a manifest: %w", err)
+	}
+	if _, err := c.options.Kubectl.Run(ctx, "apply", "--namespace="+Namespace, "-f", file); err != nil {
+		return err
+	}
+	for _, account := range []string{"crossplane", "rbac-manager"} {
+		if c.accounts[account], err = c.options.Credentials(ctx, Namespace, account); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Crossplane) startRBACManager() error {
+	return c.run("rbac-manager", "rbac-manager", c.tools.Core.Path("crossplane"), []string{
+		"--debug", "rbac", "start", "--provider-clusterrole=crossplane:allowed-provider-permissions",
+	})
 }
 
 // initialize does what core's init container does. It fails the first time,
 // because definitions are not served at once, and is run again, as there.
 func (c *Crossplane) initialize(ctx context.Context) error {
-	for _, args := range [][]string{
-		{"create", "namespace", Namespace},
-		{"create", "serviceaccount", "crossplane", "--namespace=" + Namespace},
-	} {
-		if _, err := c.options.Kubectl.Run(ctx, args...); err != nil {
-			return err
-		}
-	}
 	args := []string{"core", "init"}
 	if c.options.Activate != "" {
 		args = append(args, "--activation="+c.options.Activate)
 	}
 	return process.WaitFor(ctx, "Crossplane's own definitions", func(ctx context.Context) error {
 		cmd := process.Command(ctx, c.tools.Core.Path("crossplane"), args...)
-		cmd.Env = c.environment(
+		cmd.Env = c.environment("crossplane",
 			"CRDS_PATH="+c.tools.Core.Path(toolbox.CrossplaneCRDs),
 			"TLS_CA_SECRET_NAME=crossplane-root-ca", "TLS_CLIENT_SECRET_NAME=crossplane-tls-client", "TLS_SERVER_SECRET_NAME=crossplane-tls-server",
 		)
@@ -170,10 +216,10 @@ func (c *Crossplane) startCore(ctx context.Context) error {
 	if err := c.writeSecret(ctx, "crossplane-tls-client", certificates); err != nil {
 		return err
 	}
-	if err := c.run("crossplane", c.tools.Core.Path("crossplane"), []string{
+	if err := c.run("crossplane", "crossplane", c.tools.Core.Path("crossplane"), []string{
 		"--debug", "core", "start", "--package-runtime=" + c.options.Runtime,
 		"--xpkg-cache-dir=" + cache, "--tls-client-certs-dir=" + certificates,
-		"--poll-interval=10s", "--max-reconcile-rate=10",
+		"--poll-interval=10s", "--max-reconcile-rate=10", fmt.Sprintf("--metrics-port=%d", coreMetricsPort),
 	}); err != nil {
 		return err
 	}
@@ -196,17 +242,23 @@ func (c *Crossplane) writeSecret(ctx context.Context, name, dir string) error {
 	return nil
 }
 
-func (c *Crossplane) run(name, path string, args []string) error {
-	p, err := process.Start(process.Spec{Name: name, Path: path, Args: args, LogDir: c.options.Dir, Env: c.environment()})
+// run starts a program with the credentials of an account of Crossplane's; none
+// is the administrator.
+func (c *Crossplane) run(account, name, path string, args []string) error {
+	p, err := process.Start(process.Spec{Name: name, Path: path, Args: args, LogDir: c.options.Dir, Env: c.environment(account)})
 	if err == nil {
 		c.processes = append(c.processes, p)
 	}
 	return err
 }
 
-func (c *Crossplane) environment(more ...string) []string {
+func (c *Crossplane) environment(account string, more ...string) []string {
+	kubeconfig := c.options.Kubectl.Kubeconfig
+	if account != "" {
+		kubeconfig = c.accounts[account]
+	}
 	return append(append(os.Environ(), more...),
-		"KUBECONFIG="+c.options.Kubectl.Kubeconfig,
+		"KUBECONFIG="+kubeconfig,
 		"POD_NAMESPACE="+Namespace, "POD_SERVICE_ACCOUNT=crossplane",
 		"ENABLE_WEBHOOKS=false", // They protect what Usages name; nobody here uses them.
 	)

@@ -15,7 +15,10 @@ const webhookPort = 9443
 // StartCrossplane adds Crossplane to the cluster. From then on the product runs
 // when its package is installed, and only then; business time may be set before.
 func (i *Installation) StartCrossplane(ctx context.Context, o crossplane.Options) (*crossplane.Crossplane, error) {
-	o.Dir, o.Kubectl = i.dir, i.Product.Kubectl
+	o.Dir, o.Kubectl, o.Credentials = i.dir, i.Product.Kubectl, i.Testbed.AccountKubeconfig
+	if _, err := o.Kubectl.Run(ctx, "apply", "-k", "examples/crossplane/access"); err != nil {
+		return nil, err
+	}
 	c, err := crossplane.Start(ctx, o)
 	if err != nil {
 		return nil, err

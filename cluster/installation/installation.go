@@ -15,10 +15,13 @@ import (
 
 	"github.com/provider-finops/provider-finops/cluster/crossplane"
 	"github.com/provider-finops/provider-finops/cluster/postgres"
+	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/replay"
 	"github.com/provider-finops/provider-finops/cluster/testbed"
 )
+
+const kindsTimeout = time.Minute
 
 //go:embed opencost.yaml
 var openCostManifest []byte
@@ -164,16 +167,17 @@ func (i *Installation) InstallDefinitions(ctx context.Context) error {
 
 // WaitForKinds waits until the product's kinds are served.
 func (i *Installation) WaitForKinds(ctx context.Context) error {
-	for _, args := range [][]string{
-		{"wait", "--for=create", "-f", "package/crds", "--timeout=60s"},
-		{"wait", "--for=condition=Established", "-f", "package/crds", "--timeout=30s"},
-		{"api-resources", "--categories=finops"}, // So that kubectl knows what is there now.
-	} {
-		if _, err := i.Product.Kubectl.Run(ctx, args...); err != nil {
-			return err
-		}
+	ctx, cancel := context.WithTimeout(ctx, kindsTimeout)
+	defer cancel()
+	err := process.WaitFor(ctx, "the product's kinds", func(ctx context.Context) error { // Somebody else may be making them.
+		_, err := i.Product.Kubectl.Run(ctx, "wait", "--for=condition=Established", "-f", "package/crds", "--timeout=30s")
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = i.Product.Kubectl.Run(ctx, "api-resources", "--categories=finops") // So that kubectl knows what is there now.
+	return err
 }
 
 func (i *Installation) applyOpenCost(ctx context.Context) error {

@@ -1,88 +1,58 @@
 package isolation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 )
 
-// doorsVariable carries the doors to the inside.
+// doorsVariable tells the inside the names of the doors, in the order of their
+// sockets.
 const doorsVariable = "FINOPS_TEST_DOORS"
 
 // firstFile is the number that a child knows its first extra file by.
 const firstFile = 3
 
-// told is what the inside hears of the doors.
-type told struct {
-	Names []string `json:"names"` // In the order of their sockets.
-	Ports Doors    `json:"ports"`
-}
-
-// Doors are ports on the machine's own loopback interface, by name, that lead
-// inside. A socket belongs to the network it was made in, so a process inside
-// that inherits one hears who connects outside.
-type Doors map[string]int
-
-// NewDoors makes them outside. The files are their sockets, in the order of the
-// names.
-func NewDoors(names ...string) (Doors, []*os.File, error) {
-	doors := Doors{}
-	var files []*os.File
+// newDoors listens once for each name, outside. A socket belongs to the network
+// it was made in, so a process inside that inherits one hears who connects
+// outside.
+func newDoors(names []string) (files []*os.File, err error) {
 	for _, name := range names {
 		listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
-			return nil, files, fmt.Errorf("cannot make a door: %w", err)
-		}
-		address, ok := listener.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, files, fmt.Errorf("cannot read the address %s of a door", listener.Addr())
+			return files, fmt.Errorf("cannot make door %q: %w", name, err)
 		}
 		file, err := listener.File()
-		if err != nil {
-			return nil, files, fmt.Errorf("cannot hand on a door: %w", err)
-		}
 		_ = listener.Close() // The file is a copy.
-		doors[name] = address.Port
+		if err != nil {
+			return files, fmt.Errorf("cannot hand on door %q: %w", name, err)
+		}
 		files = append(files, file)
 	}
-	return doors, files, nil
+	return files, nil
 }
 
-// WithDoors gives a command of Command the doors.
-func WithDoors(cmd *exec.Cmd, names ...string) (Doors, error) {
-	doors, files, err := NewDoors(names...)
+// WithDoors gives a command of Command doors: ports on the machine's own loopback
+// interface that lead inside.
+func WithDoors(cmd *exec.Cmd, names ...string) error {
+	files, err := newDoors(names)
 	cmd.ExtraFiles = files
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(told{names, doors})
-	if err != nil {
-		return nil, fmt.Errorf("cannot tell of the doors: %w", err)
-	}
-	cmd.Env = append(cmd.Env, doorsVariable+"="+string(text))
-	return doors, nil
+	cmd.Env = append(cmd.Env, doorsVariable+"="+strings.Join(names, ","))
+	return err
 }
 
 // A Hall is the inside of the doors.
-type Hall struct {
-	Ports Doors
-
-	listeners map[string]net.Listener
-}
+type Hall struct{ listeners map[string]net.Listener }
 
 // EnterHall finds the doors, inside.
 func EnterHall() (*Hall, error) {
-	var heard told
-	if err := json.Unmarshal([]byte(os.Getenv(doorsVariable)), &heard); err != nil {
-		return nil, fmt.Errorf("cannot find the doors: %w", err)
-	}
-	h := &Hall{Ports: heard.Ports, listeners: map[string]net.Listener{}}
-	for i, name := range heard.Names {
+	h := &Hall{listeners: map[string]net.Listener{}}
+	for i, name := range strings.Split(os.Getenv(doorsVariable), ",") {
 		file := os.NewFile(uintptr(firstFile+i), name)
 		listener, err := net.FileListener(file)
 		if err != nil {
@@ -94,8 +64,9 @@ func EnterHall() (*Hall, error) {
 	return h, nil
 }
 
-// Lead lets whoever comes in by the door reach the address inside.
-func (h *Hall) Lead(name, address string) {
+// Lead lets whoever comes in by the door reach the address inside, and returns
+// the door's own, outside.
+func (h *Hall) Lead(name, address string) string {
 	go func() {
 		for {
 			outside, err := h.listeners[name].Accept()
@@ -105,6 +76,7 @@ func (h *Hall) Lead(name, address string) {
 			go lead(outside, address)
 		}
 	}()
+	return h.listeners[name].Addr().String()
 }
 
 // Close lets nobody in any more.

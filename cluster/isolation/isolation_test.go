@@ -1,7 +1,9 @@
 package isolation
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -10,11 +12,14 @@ import (
 // The test runs itself inside, where it is the program that Command starts.
 func TestMain(m *testing.M) {
 	if Inside() {
-		if err := inside(); err != nil {
+		do := inside
+		if os.Getenv(doorsVariable) != "" {
+			do = greet
+		}
+		if err := do(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		fmt.Println("isolated")
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -44,7 +49,36 @@ func inside() error {
 	if c, err := net.Dial("tcp", "192.0.2.1:80"); err == nil {
 		return fmt.Errorf("there is a way out, to %s", c.RemoteAddr())
 	}
+	fmt.Println("isolated")
 	return nil
+}
+
+// greet answers whoever comes in by the door, once.
+func greet() error {
+	if err := Open("10.96.0.1/24"); err != nil {
+		return err
+	}
+	hall, err := EnterHall()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err != nil {
+		return err
+	}
+	fmt.Println(hall.Lead("greeting", "127.0.0.1:8080"))
+	connection, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	if _, err := connection.Write([]byte("hello from inside")); err != nil {
+		return err
+	}
+	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, connection) // Until whoever came has gone.
+	return errors.Join(err, hall.Close())
 }
 
 func TestIsolated(t *testing.T) {
@@ -68,17 +102,38 @@ func TestOpenOutside(t *testing.T) {
 	}
 }
 
+// What is answered inside is heard outside.
 func TestDoors(t *testing.T) {
-	doors, files, err := NewDoors("api", "registry")
+	cmd, err := Command(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 2 || doors["api"] == doors["registry"] || doors["api"] == 0 {
-		t.Errorf("got doors %v and %d files", doors, len(files))
+	if err := WithDoors(cmd, "greeting"); err != nil {
+		t.Fatal(err)
 	}
-	for _, f := range files {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(Explain(err))
+	}
+	var address string
+	if _, err := fmt.Fscanln(out, &address); err != nil {
+		t.Fatal(err)
+	}
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, err := io.ReadAll(connection)
+	if err != nil || string(heard) != "hello from inside" {
+		t.Errorf("heard %q, %v", heard, err)
+	}
+	if err := connection.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -116,14 +116,14 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			Namespace:        ownNamespace(getenv),
 		},
 	}
-	if err := controller.Setup(mgr, options, settings); err != nil {
-		return err
-	}
-
+	var answer func() error
 	if webhooks != nil {
-		if err := webhook.Setup(mgr, webhook.Settings{DetectParentCycles: f.detectParentCycles, Guard: f.guard()}); err != nil {
+		if answer, err = webhook.SetupClosed(mgr, webhook.Settings{DetectParentCycles: f.detectParentCycles, Guard: f.guard()}); err != nil {
 			return err
 		}
+	}
+	if err := controller.SetupAsServed(ctx, mgr, options, settings, answer); err != nil {
+		return err
 	}
 
 	log.Info("starting manager")
@@ -193,6 +193,7 @@ func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Serve
 			SyncPeriod: &f.sync,
 			// Nothing here reads who wrote a field, and it is half of an object.
 			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: {Transform: controller.Definition}},
 		},
 		// Secrets and ConfigMaps are read one by one: a cache would hold every
 		// one of the cluster.

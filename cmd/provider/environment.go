@@ -31,6 +31,7 @@ type environment struct {
 	imagePullSecrets    string
 	multiTenantOperator bool
 	webhooks            bool
+	webhookCertificates string // Folder that Crossplane's package runtime mounts.
 	podVariables        map[string]string
 	limits              collection.Limits // How far back the pods look.
 }
@@ -50,6 +51,7 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 		imagePullSecrets:    getenv("IMAGE_PULL_SECRETS"),
 		multiTenantOperator: getenv("MTO_ENABLED") == "true",
 		webhooks:            getenv("ENABLE_WEBHOOKS") != "false",
+		webhookCertificates: getenv("TLS_SERVER_CERTS_DIR"),
 	}
 	if e.clusterID == "" {
 		e.clusterID = "default"

@@ -93,7 +93,8 @@ func parse(args []string, output io.Writer) (*flags, error) {
 	set.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "name of the key file in that folder")
 
 	set.StringVar(&f.webhookAddress, "webhook-bind-address", ":9443", "address to serve the webhooks on")
-	set.StringVar(&f.webhookCertPath, "webhook-cert-path", "", "folder of the webhook server's certificate; empty: no webhooks are served")
+	set.StringVar(&f.webhookCertPath, "webhook-cert-path", "", "folder of the webhook server's certificate; empty: that of TLS_SERVER_CERTS_DIR, and without it no webhooks are served")
+	set.StringVar(&f.webhookCertPath, "certs-dir", "", "the same as --webhook-cert-path")
 	set.StringVar(&f.webhookCertName, "webhook-cert-name", "tls.crt", "name of the certificate file in that folder")
 	set.StringVar(&f.webhookCertKey, "webhook-cert-key", "tls.key", "name of the key file in that folder")
 

@@ -19,14 +19,18 @@ func newWebhookServer(log logr.Logger, f *flags, env environment) (ctrlwebhook.S
 		log.Info("webhooks are switched off by ENABLE_WEBHOOKS=false; remove the ValidatingWebhookConfiguration too, or it refuses what nobody answers for")
 		return nil, nil //nolint:nilnil // A nil server is one that is not wanted.
 	}
-	if f.webhookCertPath == "" {
+	dir := f.webhookCertPath
+	if dir == "" {
+		dir = env.webhookCertificates
+	}
+	if dir == "" {
 		log.Info("webhooks are not served, because --webhook-cert-path is not set; the controllers hold what they would refuse")
 		return nil, nil //nolint:nilnil // As above.
 	}
 
-	cert, key := filepath.Join(f.webhookCertPath, f.webhookCertName), filepath.Join(f.webhookCertPath, f.webhookCertKey)
+	cert, key := filepath.Join(dir, f.webhookCertName), filepath.Join(dir, f.webhookCertKey)
 	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
-		return nil, &settingError{fmt.Errorf("cannot use the certificate of --webhook-cert-path: %w", err)}
+		return nil, &settingError{fmt.Errorf("cannot use the certificate of the webhooks: %w", err)}
 	}
 	host, port, err := splitAddress(f.webhookAddress)
 	if err != nil {
@@ -34,7 +38,7 @@ func newWebhookServer(log logr.Logger, f *flags, env environment) (ctrlwebhook.S
 	}
 	return ctrlwebhook.NewServer(ctrlwebhook.Options{
 		Host: host, Port: port,
-		CertDir: f.webhookCertPath, CertName: f.webhookCertName, KeyName: f.webhookCertKey,
+		CertDir: dir, CertName: f.webhookCertName, KeyName: f.webhookCertKey,
 		TLSOpts: []func(*tls.Config){withoutHTTP2},
 	}), nil
 }

@@ -45,23 +45,58 @@ type Settings struct {
 // be ready only once they can answer. The controllers of Offerings and
 // Subscriptions have to be set up as well: their indexes are used.
 func Setup(mgr ctrl.Manager, s Settings) error {
+	open, err := SetupClosed(mgr, s)
+	if err != nil {
+		return err
+	}
+
+	return open()
+}
+
+// SetupClosed is Setup before those controllers are set up, which may be long
+// after the manager has started. Until open is called every request is refused;
+// the manager is ready meanwhile, because nobody can create what is not served.
+func SetupClosed(mgr ctrl.Manager, s Settings) (open func() error, err error) {
 	offerings := &offerings{cache: mgr.GetClient(), live: mgr.GetAPIReader(), guard: s.Guard}
 	subscriptions := &subscriptions{cache: mgr.GetClient(), detectParentCycles: s.DetectParentCycles}
+	d := &door{}
 
 	server := mgr.GetWebhookServer()
-	server.Register(OfferingPath, &admission.Webhook{Handler: offerings.handler()})
-	server.Register(SubscriptionPath, &admission.Webhook{Handler: subscriptions.handler()})
-
-	filled := &filled{}
-	if err := mgr.Add(filled); err != nil {
-		return errors.Wrap(err, "cannot tell when the webhooks can answer")
-	}
-	for name, ready := range map[string]func(*http.Request) error{"webhooks": server.StartedChecker(), "webhook-caches": filled.check} {
+	server.Register(OfferingPath, &admission.Webhook{Handler: d.before(offerings.handler())})
+	server.Register(SubscriptionPath, &admission.Webhook{Handler: d.before(subscriptions.handler())})
+	for name, ready := range map[string]func(*http.Request) error{"webhooks": server.StartedChecker(), "webhook-caches": d.check} {
 		if err := mgr.AddReadyzCheck(name, ready); err != nil {
-			return errors.Wrapf(err, "cannot add readiness check %q", name)
+			return nil, errors.Wrapf(err, "cannot add readiness check %q", name)
 		}
 	}
-	return nil
+
+	return func() error {
+		d.open.Store(true)
+		return errors.Wrap(mgr.Add(&d.filled), "cannot tell when the webhooks can answer")
+	}, nil
+}
+
+// A door is closed until there is somebody to answer.
+type door struct {
+	open   atomic.Bool
+	filled filled
+}
+
+func (d *door) before(next admission.Handler) admission.Handler {
+	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+		if !d.open.Load() {
+			return admission.Errored(http.StatusServiceUnavailable,
+				errors.New("the controllers of Offerings and Subscriptions are being set up: try again in a moment"))
+		}
+		return next.Handle(ctx, req)
+	})
+}
+
+func (d *door) check(r *http.Request) error {
+	if !d.open.Load() {
+		return nil
+	}
+	return d.filled.check(r)
 }
 
 // filled knows whether the caches are: the server starts before they do, and

@@ -12,6 +12,7 @@ import (
 
 	pkgv1 "github.com/crossplane/crossplane/apis/v2/pkg/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,7 +98,7 @@ func (e *external) look(ctx context.Context) error {
 	}
 	var failed []error
 	for i := range providers.Items {
-		failed = append(failed, e.provide(ctx, &providers.Items[i], pkgv1.ProviderRevisionKind, ""))
+		failed = append(failed, e.bind(ctx, &providers.Items[i]), e.provide(ctx, &providers.Items[i], pkgv1.ProviderRevisionKind, ""))
 	}
 	for i := range functions.Items {
 		pkg := functions.Items[i].GetLabels()[pkgv1.LabelParentPackage]
@@ -135,6 +136,29 @@ func (e *external) provide(ctx context.Context, revision pkgv1.PackageRevisionWi
 		return fmt.Errorf("cannot say that revision %q is healthy: %w", revision.GetName(), err)
 	}
 	fmt.Printf("%s %s is healthy\n", kind, revision.GetName())
+	return nil
+}
+
+// bind gives a Provider's ServiceAccount, called like its package, the role that
+// Crossplane's RBAC manager makes for the revision. With the Deployment runtime
+// the manager does that as well: it finds the account in the Deployment.
+func (e *external) bind(ctx context.Context, revision *pkgv1.ProviderRevision) error {
+	pkg := revision.GetLabels()[pkgv1.LabelParentPackage]
+	role := "crossplane:provider:" + revision.GetName() + ":system"
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            "external:" + role, // The manager's own binding is called like the role.
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: pkgv1.SchemeGroupVersion.String(), Kind: pkgv1.ProviderRevisionKind, Name: revision.GetName(), UID: revision.GetUID()}},
+		},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.namespace, Name: pkg}},
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: pkg}}
+	for _, object := range []client.Object{account, binding} {
+		if err := e.client.Create(ctx, object); err != nil && !kerrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cannot give package %q its rights: %w", pkg, err)
+		}
+	}
 	return nil
 }
 
