@@ -105,9 +105,9 @@ func (c *ControlPlane) Stop() {
 }
 
 func startOnce(ctx context.Context, tools toolbox.Toolbox, logs, node string) (*ControlPlane, error) {
-	dir, err := os.MkdirTemp("", "finops-controlplane-")
+	dir, err := process.Folder("controlplane")
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder for it: %w", err)
+		return nil, err
 	}
 	c := &ControlPlane{dir: dir, logs: logs, tools: tools, node: node, ended: make(chan struct{})}
 	if c.logs == "" {

@@ -74,9 +74,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "finops-postgres-")
+	dir, err := process.Folder("postgres")
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder for PostgreSQL: %w", err)
+		return nil, err
 	}
 	s := &Server{Binaries: binaries, dir: dir, host: address.String(), clients: clients.String()}
 	if err := s.start(ctx, o, account); err != nil {

@@ -2,19 +2,19 @@ package process
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 )
 
-// An Owner says which process something belongs to: its id and when it has
-// started, so that a later process with the same id owns nothing. As text it
-// can be part of a file's name.
+// An Owner says which process something belongs to: its id, when it has
+// started, so that a later process with the same id owns nothing, and in which
+// namespace the id counts. As text it can be part of a file's name.
 type Owner struct {
-	pid     int
-	started uint64 // In the kernel's ticks since boot.
+	pid       int
+	started   uint64 // In the kernel's ticks since boot.
+	namespace uint64 // The kernel's number of it.
 }
 
 // Self is this process.
@@ -23,27 +23,43 @@ func Self() (Owner, error) {
 	if err != nil {
 		return Owner{}, err
 	}
-	return Owner{os.Getpid(), started}, nil
+	namespace, err := namespace()
+	return Owner{os.Getpid(), started, namespace}, err
 }
 
 // ParseOwner reads what String has written.
 func ParseOwner(text string) (Owner, error) {
-	id, ticks, _ := strings.Cut(text, "-")
-	pid, err := strconv.Atoi(id)
-	started, err2 := strconv.ParseUint(ticks, 10, 64)
-	if err := errors.Join(err, err2); err != nil {
-		return Owner{}, fmt.Errorf("cannot read an owner from %q: %w", text, err)
+	var o Owner
+	if n, err := fmt.Sscanf(text+"\n", "%d-%d-%d\n", &o.pid, &o.started, &o.namespace); n != 3 || err != nil {
+		return Owner{}, fmt.Errorf("cannot read an owner from %q", text)
 	}
-	return Owner{pid, started}, nil
+	return o, nil
 }
 
 // String is what ParseOwner reads.
-func (o Owner) String() string { return fmt.Sprintf("%d-%d", o.pid, o.started) }
+func (o Owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.started, o.namespace) }
 
-// Lives says whether the process still runs.
+// Lives says whether the process may still run. Of another namespace than ours,
+// as in a container that shares a folder with us, we cannot tell, so it does.
 func (o Owner) Lives() bool {
+	if ours, err := namespace(); err != nil || o.namespace != ours {
+		return true
+	}
 	started, err := startTime(o.pid)
 	return err == nil && started == o.started
+}
+
+// namespace is the number of the one that process ids count in.
+func namespace() (uint64, error) {
+	text, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return 0, fmt.Errorf("cannot ask in which namespace process ids count: %w", err)
+	}
+	number, err := strconv.ParseUint(strings.Trim(text, "pid:[]"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("cannot read the namespace %q: %w", text, err)
+	}
+	return number, nil
 }
 
 // startTime asks the kernel when a process has started.

@@ -17,7 +17,7 @@ import (
 // environment is the file with lines for a shell.
 const environment = "environment"
 
-// Folder makes the folder of what runs, such as _output/dev-4711-815; the kind
+// Folder makes the folder of what runs, such as _output/dev-4711-815-4026531836; the kind
 // says what it is, the owner which process it ends with.
 func Folder(root, kind, owner string) (string, error) {
 	dir := filepath.Join(output(root), kind+"-"+owner)
@@ -104,7 +104,7 @@ type offer struct {
 }
 
 func find(root string) ([]offer, error) {
-	files, err := filepath.Glob(filepath.Join(output(root), "*-*-*", environment))
+	files, err := filepath.Glob(filepath.Join(output(root), "*-*-*-*", environment))
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for what runs: %w", err)
 	}

@@ -25,6 +25,13 @@ func offered(t *testing.T, root, kind, owner, value string) string {
 	return dir
 }
 
+// nobody is a process that does not run: process 1 has started at another time.
+func nobody(t *testing.T) string {
+	t.Helper()
+	parts := strings.Split(self(t), "-")
+	return "1-1-" + parts[2]
+}
+
 func self(t *testing.T) string {
 	t.Helper()
 	owner, err := process.Self()
@@ -52,7 +59,6 @@ func TestOffer(t *testing.T) {
 }
 
 func TestAttach(t *testing.T) {
-	nobody := "1-1" // Process 1 has started at another time.
 	cases := map[string]struct {
 		reason  string
 		running []string // Kinds.
@@ -75,7 +81,7 @@ func TestAttach(t *testing.T) {
 				offered(t, root, kind, self(t), kind)
 			}
 			for _, kind := range tc.ended {
-				offered(t, root, kind, nobody, kind)
+				offered(t, root, kind, nobody(t), kind)
 			}
 			got, err := Attach(root, tc.name)
 			if tc.refused != "" {
@@ -96,8 +102,8 @@ func TestAttach(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	root := t.TempDir()
-	running, killed := offered(t, root, "dev", self(t), ""), offered(t, root, "node", "1-1", "")
-	kept, err := Folder(root, "demo", "1-1") // It has failed and kept its logs; it offers nothing.
+	running, killed := offered(t, root, "dev", self(t), ""), offered(t, root, "node", nobody(t), "")
+	kept, err := Folder(root, "demo", nobody(t)) // It has failed and kept its logs; it offers nothing.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/controlplane"
 	"github.com/provider-finops/provider-finops/cluster/node"
 	"github.com/provider-finops/provider-finops/cluster/postgres"
+	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/replay"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
@@ -84,6 +85,9 @@ func Start(ctx context.Context, root string, parts Parts, progress io.Writer) (*
 		if b.Tools, err = toolbox.Open(ctx, root, progress, parts.Programs...); err != nil {
 			return nil, err
 		}
+	}
+	if err := process.CleanFolders(); err != nil {
+		return nil, err
 	}
 	if parts.Node {
 		if err := node.OpenNetwork(ctx); err != nil {

@@ -53,17 +53,16 @@ Then everything is stopped, and all data removed.`,
 
 var cleanCommand = command{
 	name:    "clean",
-	summary: "Remove what a harness with a node has left that was killed hard.",
-	details: `That is control groups; the kernel has taken away the rest. The next start with a
-node does the same. Folders of what was kept running go too. What still runs is
-left alone.`,
+	summary: "Remove what harnesses have left that were killed hard.",
+	details: `That is temporary folders, and with a node control groups; the kernel has taken
+away the rest. The next start does the same. What still runs is left alone.`,
 	define: func(*flag.FlagSet) func(context.Context, []string) error {
 		return func(ctx context.Context, _ []string) error {
 			root, err := toolbox.ProjectRoot(".")
 			if err != nil {
 				return err
 			}
-			return errors.Join(realm.Clean(ctx), stay.Clean(root))
+			return errors.Join(realm.Clean(ctx), stay.Clean(root), process.CleanFolders())
 		}
 	},
 }
