@@ -50,6 +50,7 @@ func newGroup() (group, error) {
 	g := group(fmt.Sprintf("%s%s.%d", groupPrefix, owner, runs.Add(1)))
 	for _, hierarchy := range hierarchies() {
 		dir := filepath.Join(hierarchy, string(g))
+		handDown(hierarchy)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return "", fmt.Errorf("cannot make a control group: %w", err)
 		}
@@ -58,6 +59,19 @@ func newGroup() (group, error) {
 		}
 	}
 	return g, nil
+}
+
+// handDown lets groups have the controllers of their parent, where there is one
+// hierarchy for all: systemd hands down those that it has a use for itself. What
+// cannot be had a kubelet complains about.
+func handDown(hierarchy string) {
+	has, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
+	if err != nil {
+		return // In the first version there is nothing to hand down.
+	}
+	for controller := range strings.FieldsSeq(string(has)) {
+		_ = os.WriteFile(filepath.Join(hierarchy, "cgroup.subtree_control"), []byte("+"+controller), 0o600)
+	}
 }
 
 // inheritCPUs gives a new group of the first version's cpuset what its parent

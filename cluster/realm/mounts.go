@@ -33,7 +33,39 @@ func prepareMounts() error {
 	if err := cover("/var/lib", "kubelet", "cni"); err != nil {
 		return err
 	}
-	return cover("/var/log", "containers", "pods")
+	if err := cover("/var/log", "containers", "pods"); err != nil {
+		return err
+	}
+	return shade()
+}
+
+// shaded are settings of the whole machine that a kubelet changes if they are
+// not as it wants them, and what it wants.
+var shaded = map[string]string{
+	"kernel/keys/root_maxbytes": "25000000",
+	"kernel/keys/root_maxkeys":  "1000000",
+	"kernel/panic":              "10",
+	"kernel/panic_on_oops":      "1",
+	"vm/overcommit_memory":      "1",
+	"vm/panic_on_oom":           "0",
+}
+
+// shade makes it find them so, and leaves the machine's as they are.
+func shade() error {
+	dir := filepath.Join(folder, "settings")
+	for name, value := range shaded {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return fmt.Errorf("cannot make a folder in memory: %w", err)
+		}
+		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
+			return fmt.Errorf("cannot write a setting: %w", err)
+		}
+		if err := syscall.Mount(file, filepath.Join("/proc/sys", name), "", syscall.MS_BIND, ""); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("cannot shade the setting %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func mount(kind, dir string, flags uintptr, options string) error {

@@ -88,6 +88,14 @@ func look() error {
 		}
 		fmt.Println("entries", dir, len(entries))
 	}
+	for name, value := range shaded {
+		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile("/proc/sys/vm/overcommit_memory", []byte("2"), 0o600); err != nil {
+		return err
+	}
 	if _, err := os.Stat("/var/lib/dpkg/status"); err != nil {
 		return fmt.Errorf("what lies beside a node's folders is gone: %w", err)
 	}
@@ -176,8 +184,12 @@ func TestInside(t *testing.T) {
 		return
 	}
 	var said strings.Builder
+	before := settings(t)
 	if err := enter(t, "look", &said); err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, settings(t)); diff != "" {
+		t.Errorf("the machine's settings: -before, +after:\n%s", diff)
 	}
 	want := []string{
 		"link lo", "process 1", "process", "entries /var/lib/kubelet 0", "entries /var/lib/cni 0", "entries /var/log/pods 0",
@@ -193,6 +205,20 @@ func TestInside(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	nothingLeft(t, os.Getpid())
+}
+
+// settings are those of the machine that a kubelet would change.
+func settings(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for name := range shaded {
+		text, err := os.ReadFile(filepath.Join("/proc/sys", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = strings.TrimSpace(string(text))
+	}
+	return found
 }
 
 func TestExitCode(t *testing.T) {

@@ -143,6 +143,13 @@ func survey(t *testing.T) map[string][]string {
 	for _, link := range links {
 		seen["links"] = append(seen["links"], link.Name)
 	}
+	for _, name := range []string{"kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory"} {
+		text, err := os.ReadFile(filepath.Join("/proc/sys", name)) // A kubelet would set them.
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen["settings"] = append(seen["settings"], name+" "+strings.TrimSpace(string(text)))
+	}
 	for _, pattern := range []string{"/var/lib/kubelet*", "/var/lib/cni*", "/var/log/pods*", "/var/log/containers*", "/run/netns*", "/run/containerd*", "/run/finops*"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
