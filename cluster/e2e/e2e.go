@@ -34,9 +34,20 @@ var begin = time.Date(2031, time.March, 3, 8, 20, 0, 0, time.UTC)
 // Options of a run.
 type Options struct {
 	Root     string // Of the repository.
-	Selected string // A suite or a story; empty: all.
+	On       string // One of Places.
+	Stories  string // Folder of suites; empty: the project's own.
+	Selected string // A suite or a story; empty: all that suit the place.
 	Parallel int    // How many stories at once; each has a cluster of its own.
+	Image    Image  // Of the product, where pods run.
 	Out      io.Writer
+}
+
+// folder is where the suites are.
+func (o Options) folder() string {
+	if o.Stories != "" {
+		return o.Stories
+	}
+	return filepath.Join(o.Root, suites)
 }
 
 // A run tells stories about one binary.
@@ -51,16 +62,16 @@ type run struct {
 // Run runs the stories and fails if one of them does. What a failed one has
 // left stays.
 func Run(ctx context.Context, o Options) error {
-	stories, err := findStories(o.Root, o.Selected)
+	r := run{Options: o}
+	stories, err := r.choose()
 	if err != nil {
 		return err
 	}
-	r := run{Options: o}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
 	failed := r.all(ctx, stories)
-	if failed == nil && r.Selected == "" {
+	if failed == nil && r.Selected == "" && r.On == OnControlPlane {
 		failed = r.asked.unused() // Only all stories together ask for everything.
 	}
 	switch {
@@ -131,6 +142,14 @@ func outcome(err error) string {
 	return "passed"
 }
 
+func (r *run) reportName(s story) string {
+	name := s.suite + "-" + s.name
+	if r.On == OnNamed {
+		return OnNamed + "-" + name
+	}
+	return name
+}
+
 func reports(root string) string { return filepath.Join(root, "_output", "reports") }
 
 // story gives the story a world and lets kuttl tell it.
@@ -139,7 +158,7 @@ func (r *run) story(ctx context.Context, s story, out io.Writer) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make a folder for story %s: %w", s, err)
 	}
-	if err := r.tell(ctx, s, dir, out); err != nil {
+	if err := r.tellThere(ctx, s, dir, out); err != nil {
 		return fmt.Errorf("story %s: %w; the logs of everything that ran are in %s", s, err, dir)
 	}
 	_ = os.RemoveAll(dir) // Nobody misses the logs of what went well.
@@ -164,27 +183,35 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 	if err := begins.prepare(ctx, r.Root, dir, world, out); err != nil {
 		return err
 	}
-	server, err := control.Serve(world.Product)
+	told := r.serve(ctx, s, dir, out, world.Product, world.Testbed.Tools, append(world.Testbed.Environment(), databaseVariables(world.Psql)...))
+	return errors.Join(told, r.asked.look(ctx, world.Product.Kubectl, filepath.Join(dir, controlplane.AuditLog)))
+}
+
+// serve lets kuttl tell the story, whose steps reach the product by way of the
+// harness.
+func (r *run) serve(ctx context.Context, s story, dir string, out io.Writer, p control.Product, tools toolbox.Toolbox, env []string, flags ...string) error {
+	server, err := control.Serve(p)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
-	told := r.kuttl(ctx, s, dir, out, world.Testbed.Tools, append(world.Testbed.Environment(),
+	return r.kuttl(ctx, s, dir, out, tools, append(env,
 		"HARNESS="+r.harness, "PROVIDER="+r.binary,
 		control.Variable+"="+server.URL,
-		"DSN="+world.Psql.DSN, "PSQL="+world.Psql.Path,
-		"LOGS="+dir, "STORY="+filepath.Join(r.Root, suites, s.suite, s.name),
-	))
-	return errors.Join(told, r.asked.look(ctx, world.Product.Kubectl, filepath.Join(dir, controlplane.AuditLog)))
+		"LOGS="+dir, "STORY="+filepath.Join(r.folder(), s.suite, s.name),
+		"ASSERTIONS="+filepath.Join(r.Root, suites, "assertions.sh"),
+	), flags...)
 }
+
+func databaseVariables(p product.Psql) []string { return []string{"DSN=" + p.DSN, "PSQL=" + p.Path} }
 
 // kuttl runs in the story's own folder, because kuttl writes a kubeconfig
 // with an administrator's key to where it runs.
-func (r *run) kuttl(ctx context.Context, s story, dir string, out io.Writer, tools toolbox.Toolbox, env []string) error {
-	cmd := process.Command(ctx, tools.Path("kubectl-kuttl"), "test", filepath.Join(r.Root, suites, s.suite),
+func (r *run) kuttl(ctx context.Context, s story, dir string, out io.Writer, tools toolbox.Toolbox, env []string, flags ...string) error {
+	cmd := process.Command(ctx, tools.Path("kubectl-kuttl"), append(flags, "test", filepath.Join(r.folder(), s.suite),
 		"--config="+filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
-		"--skip-delete", // The cluster goes anyway.
-		"--artifacts-dir="+reports(r.Root), "--report=xml", "--report-name="+s.suite+"-"+s.name)
+		"--skip-delete", // The cluster goes anyway, or waits for a run.
+		"--artifacts-dir="+reports(r.Root), "--report=xml", "--report-name="+r.reportName(s))...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), env...), "PATH="+tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdout, cmd.Stderr = out, out

@@ -16,6 +16,12 @@ import (
 var elsewhere = []string{
 	// Asked for by a server that checks who may block the deletion of an owner; ours does not.
 	"finops-operator-manager-role: update costjobs/finalizers.finops.stakater.com",
+	// For a CostJob whose interval is none of the documented ones: its annotation says what it came to.
+	"finops-operator-manager-role: patch costjobs.finops.stakater.com",
+	// When the connection string has changed.
+	"finops-operator-manager-role: update secrets",
+	// With --release-never-activated the controller takes the finalizer away itself.
+	"finops-operator-manager-role: update subscriptions.finops.stakater.com",
 	// Asked for when somebody scrapes, which the stories of the node do.
 	"finops-operator-metrics-auth-role: create subjectaccessreviews.authorization.k8s.io",
 	"finops-operator-metrics-auth-role: create tokenreviews.authentication.k8s.io",

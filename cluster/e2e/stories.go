@@ -18,7 +18,12 @@ func (s story) String() string { return s.suite + "/" + s.name }
 // findStories lists the stories in order. Selected may be the name of a suite, of a
 // story, or both with a slash between; empty selects all.
 func findStories(root, selected string) ([]story, error) {
-	entries, err := filepath.Glob(filepath.Join(root, suites, "*", "*", "00-*.yaml"))
+	return findIn(filepath.Join(root, suites), selected)
+}
+
+// findIn is findStories for any folder of suites.
+func findIn(folder, selected string) ([]story, error) {
+	entries, err := filepath.Glob(filepath.Join(folder, "*", "*", "00-*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the stories: %w", err)
 	}
@@ -37,7 +42,7 @@ func findStories(root, selected string) ([]story, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("there is no suite and no story %q in %s; there are:%s", selected, suites, list(all))
+		return nil, fmt.Errorf("there is no suite and no story %q in %s; there are:%s", selected, folder, list(all))
 	}
 	return found, nil
 }

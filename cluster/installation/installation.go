@@ -35,6 +35,10 @@ type Options struct {
 	Items    int       // Made-up ones in each hour, beside the recorded.
 	Binary   string    // Of the product; empty: build it.
 	Node     bool      // With a node that runs pods; in a realm only.
+
+	// Now is OpenCost's business time; nil: the Product's.
+	Now func() time.Time
+
 	Progress io.Writer
 }
 
@@ -65,13 +69,16 @@ func Start(ctx context.Context, o Options) (*Installation, error) {
 }
 
 func (i *Installation) start(ctx context.Context, o Options) (err error) {
+	if o.Now == nil {
+		o.Now = i.Product.Now
+	}
 	i.Testbed, err = testbed.Start(ctx, o.Root, testbed.Parts{
 		Fresh:        true,
 		Node:         o.Node,
 		Programs:     o.Programs,
 		ControlPlane: true,
 		Postgres:     &postgres.Options{Progress: o.Progress},
-		Replay:       &replay.Options{Now: i.Product.Now, Anchor: o.Anchor, Items: o.Items},
+		Replay:       &replay.Options{Now: o.Now, Anchor: o.Anchor, Items: o.Items},
 		Logs:         o.Dir,
 	}, o.Progress)
 	if err != nil {

@@ -87,7 +87,8 @@ func (g Granted) bind(name, account string) {
 }
 
 // Unused are the rights of these roles that none of the role's accounts has
-// used, as "role: right".
+// used, as "role: right". Whoever watches has to list on servers that do not begin
+// a watch with what there is.
 func (g Granted) Unused(r Record, roles func(name string) bool) []string {
 	var unused []string
 	for name, role := range g {
@@ -97,7 +98,9 @@ func (g Granted) Unused(r Record, roles func(name string) bool) []string {
 		for _, right := range role.rights {
 			used := slices.ContainsFunc(role.accounts, func(account string) bool {
 				right.Account = account
-				return r.Used[right]
+				watch := right
+				watch.Verb = "watch"
+				return r.Used[right] || right.Verb == "list" && r.Used[watch]
 			})
 			if !used {
 				unused = append(unused, name+": "+right.String())

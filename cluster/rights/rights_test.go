@@ -11,6 +11,7 @@ import (
 
 const auditLog = `{"verb":"list","user":{"username":"system:serviceaccount:s:controller"},"requestURI":"/apis/g/v1/things","objectRef":{"resource":"things","apiGroup":"g"},"annotations":{"authorization.k8s.io/decision":"allow"}}
 {"verb":"update","user":{"username":"system:serviceaccount:s:controller"},"requestURI":"/apis/g/v1/namespaces/n/things/x/status","objectRef":{"resource":"things","subresource":"status","apiGroup":"g","namespace":"n","name":"x"},"annotations":{"authorization.k8s.io/decision":"allow"}}
+{"verb":"watch","user":{"username":"system:serviceaccount:s:controller"},"requestURI":"/apis/g/v1/seen","objectRef":{"resource":"seen","apiGroup":"g"},"annotations":{"authorization.k8s.io/decision":"allow"}}
 {"verb":"get","user":{"username":"system:serviceaccount:s:controller"},"requestURI":"/api","annotations":{"authorization.k8s.io/decision":"allow"}}
 {"verb":"delete","user":{"username":"somebody"},"requestURI":"/apis/g/v1/things","objectRef":{"resource":"things","apiGroup":"g"}}
 {"verb":"get","user":{"username":"system:serviceaccount:s:runner"},"requestURI":"/api/v1/namespaces/n/secrets/x","objectRef":{"resource":"secrets","namespace":"n","name":"x"},"annotations":{"authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":""}}
@@ -21,6 +22,7 @@ const roles = `{"items": [
 	{"kind": "ClusterRole", "metadata": {"name": "manager"}, "rules": [
 		{"apiGroups": ["g"], "resources": ["things", "things/status"], "verbs": ["list", "update"]},
 		{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+		{"apiGroups": ["g"], "resources": ["seen"], "verbs": ["list", "watch"]},
 		{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]},
 	{"kind": "ClusterRole", "metadata": {"name": "nobody's"}, "rules": [{"apiGroups": ["g"], "resources": ["others"], "verbs": ["get"]}]},
 	{"kind": "ClusterRoleBinding", "metadata": {"name": "binding"}, "roleRef": {"name": "manager"}, "subjects": [
@@ -42,7 +44,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("refused: -want, +got:\n%s", diff)
 	}
 	want := map[Right]bool{
-		{"s:controller", "list", "g", "things"}: true, {"s:controller", "update", "g", "things/status"}: true, {"s:controller", "create", "", "events"}: true,
+		{"s:controller", "list", "g", "things"}: true, {"s:controller", "watch", "g", "seen"}: true, {"s:controller", "update", "g", "things/status"}: true, {"s:controller", "create", "", "events"}: true,
 	}
 	if diff := cmp.Diff(want, record.Used); diff != "" {
 		t.Errorf("used: -want, +got:\n%s", diff)

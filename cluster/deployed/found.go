@@ -1,0 +1,114 @@
+package deployed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/provider-finops/provider-finops/cluster/product"
+)
+
+// Found is a product that somebody has installed from the plain manifests, in
+// whatever version and however changed. What is done to its controller can be
+// undone.
+type Found struct {
+	Product
+
+	deployment object // As it was found.
+	changed    bool
+}
+
+// Look looks for the controller, and for somebody who charges: without, what a
+// story leaves would stay.
+func (f *Found) Look(ctx context.Context) error {
+	if err := f.Kubectl.Get(ctx, &f.deployment, deployment, "-n", product.Namespace); err != nil {
+		return fmt.Errorf("cannot find the controller: provider-finops has to be installed there from cluster/install: %w", err)
+	}
+	charges, err := f.Kubectl.Run(ctx, "get", "costjobs.finops.stakater.com", "--all-namespaces",
+		`--output=jsonpath={.items[?(@.spec.type=="SubscriptionChargeCollection")].metadata.name}`)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot look for a CostJob that charges: %w", err)
+	case charges == "":
+		return errors.New("cannot tell stories in a cluster where nobody charges, as what they leave would stay: make a CostJob of type SubscriptionChargeCollection first")
+	}
+	return nil
+}
+
+// MoveTo sets business time and restarts the controller there.
+func (f *Found) MoveTo(ctx context.Context, to time.Time) error {
+	f.SetTime(to)
+	return f.apply(ctx)
+}
+
+// Configure restarts the controller with these flags and variables beside those
+// that it was found with; see the Product's.
+func (f *Found) Configure(ctx context.Context, words []string) error {
+	s, err := parseSettings(words)
+	if err != nil {
+		return err
+	}
+	f.settings = s
+	return f.apply(ctx)
+}
+
+// NextHour is the Product's, with the other way to move.
+func (f *Found) NextHour(ctx context.Context) (time.Time, []string, error) {
+	return product.NextHour(ctx, f, f.Kubectl)
+}
+
+// Restore makes the controller what it was, if it was changed.
+func (f *Found) Restore(ctx context.Context) error {
+	if !f.changed {
+		return nil
+	}
+	f.settings = settings{}
+	f.offset.Store(0)
+	return f.apply(ctx)
+}
+
+// apply patches the Deployment as it was found.
+func (f *Found) apply(ctx context.Context) error {
+	f.changed = true
+	spec := at(f.deployment, "spec", "template", "spec")
+	containers, _ := spec["containers"].([]any)
+	i := slices.IndexFunc(containers, func(c any) bool { return c.(object)["name"] == "manager" })
+	if i < 0 {
+		return errors.New(`the controller's Deployment has no container "manager"`)
+	}
+	manager := containers[i].(object)
+	args, _ := manager["args"].([]any)
+	args = slices.Clone(args)
+	for _, a := range f.arguments() {
+		args = append(args, a)
+	}
+	env, _ := manager["env"].([]any)
+	patch := []object{
+		{"op": "replace", "path": fmt.Sprintf("/spec/template/spec/containers/%d/args", i), "value": args},
+		{"op": "replace", "path": fmt.Sprintf("/spec/template/spec/containers/%d/env", i), "value": f.settings.over(env)},
+		{"op": "replace", "path": "/spec/strategy", "value": object{"type": "Recreate"}}, // As the harness's own.
+	}
+	if len(f.arguments()) == 0 && len(f.settings.variables) == 0 {
+		patch[2]["value"] = at(f.deployment, "spec")["strategy"]
+	}
+	file := filepath.Join(f.Dir, "deployment-patch.json")
+	if err := writeJSON(file, patch); err != nil {
+		return err
+	}
+	if _, err := f.Kubectl.Run(ctx, "patch", deployment, "-n", product.Namespace, "--type=json", "--patch-file="+file); err != nil {
+		return err
+	}
+	return f.ready(ctx)
+}
+
+// over are the variables with ours in place of those of the same name.
+func (s settings) over(env []any) []any {
+	env = slices.DeleteFunc(slices.Clone(env), func(v any) bool { return s.sets(v.(object)["name"].(string)) })
+	for _, v := range s.entries() {
+		env = append(env, v)
+	}
+	return env
+}

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/provider-finops/provider-finops/cluster/deployed"
+	"github.com/provider-finops/provider-finops/cluster/product"
+	"github.com/provider-finops/provider-finops/cluster/testbed"
+	"github.com/provider-finops/provider-finops/cluster/toolbox"
+)
+
+// DatabaseVariable names, to stories in a cluster that the user has named, the
+// product's own database, as it is reached from here. Stories that look at it
+// fail without.
+const DatabaseVariable = "FINOPS_TEST_DATABASE"
+
+// tellNamed tells the story in the cluster that the user has named, in a
+// namespace of its own. What the story has done to the controller's flags and
+// clock is undone at its end, and the namespace deleted: it goes by itself, once
+// a charge run has settled what was activated in it.
+func (r *run) tellNamed(ctx context.Context, s story, dir string, out io.Writer) error {
+	kubeconfig := os.Getenv(testbed.KubeconfigVariable)
+	if kubeconfig == "" {
+		return fmt.Errorf("cannot tell stories in a cluster of yours: %s names none", testbed.KubeconfigVariable)
+	}
+	kubeconfig, err := filepath.Abs(kubeconfig)
+	if err != nil {
+		return fmt.Errorf("cannot find the kubeconfig: %w", err)
+	}
+	tools, err := toolbox.Open(ctx, r.Root, out, toolbox.Kuttl...)
+	if err != nil {
+		return err
+	}
+	kubectl := product.Kubectl{Path: tools.Path("kubectl"), Kubeconfig: kubeconfig, Cache: filepath.Join(dir, "kubectl-cache"), Dir: r.Root}
+	p := &deployed.Found{Product: deployed.Product{Kubectl: kubectl, Root: r.Root, Dir: dir}}
+	if err := p.Look(ctx); err != nil {
+		return err
+	}
+	defer p.Stop()
+	namespace := fmt.Sprintf("finops-story-%s-%08x", s.name, rand.Uint32())
+	if _, err := kubectl.Run(ctx, "create", "namespace", namespace); err != nil {
+		return err
+	}
+	env := []string{"KUBECONFIG=" + kubeconfig, "KUBECACHEDIR=" + kubectl.Cache, "DSN=" + os.Getenv(DatabaseVariable), "PSQL=psql"}
+	told := r.serve(ctx, s, dir, out, p, tools, env, "--namespace="+namespace)
+
+	ctx = context.WithoutCancel(ctx) // Told to stop, we tidy up all the same.
+	_, deleted := kubectl.Run(ctx, "delete", "namespace", namespace, "--wait=false")
+	if deleted == nil {
+		_, _ = fmt.Fprintf(out, "namespace %s is deleted; what was activated in it stays until its hour is over and a run has charged it\n", namespace)
+	}
+	return errors.Join(told, p.Restore(ctx), deleted)
+}

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// The places in which stories are told.
+const (
+	// OnControlPlane gives each story a control plane of its own; controller and
+	// collectors are processes beside it.
+	OnControlPlane = "controlplane"
+
+	// OnNode gives each story a cluster of its own with a node that runs pods, the
+	// product among them, installed from the plain manifests. It needs root.
+	OnNode = "node"
+
+	// OnNamed tells stories in a cluster that the user has named for it and that
+	// the product is installed in.
+	OnNamed = "named"
+)
+
+// Places are all of them.
+var Places = []string{OnControlPlane, OnNode, OnNamed}
+
+// nodeSuite is about pods: nowhere else do they run.
+const nodeSuite = "node"
+
+// anywhereSuite is about nothing that a cluster has only one of, and needs no
+// moved time: its stories may be told in somebody's cluster, beside whatever is
+// there. All others are told there only when they are asked for.
+const anywhereSuite = "anywhere"
+
+// suits says whether a story is told at the place if nobody asks for one.
+func suits(place string, s story, w world) bool {
+	switch place {
+	case OnNamed:
+		return s.suite == anywhereSuite
+	case OnNode:
+		return !w.Crossplane
+	default:
+		return s.suite != nodeSuite
+	}
+}
+
+// choose finds the stories to tell.
+func (r *run) choose() ([]story, error) {
+	if !slices.Contains(Places, r.On) {
+		return nil, fmt.Errorf("there is no place %q to tell stories in; there are %q", r.On, Places)
+	}
+	found, err := findIn(r.folder(), r.Selected)
+	if err != nil || r.Selected != "" || r.Stories != "" {
+		return found, err
+	}
+	var chosen []story
+	for _, s := range found {
+		w, err := worldOf(r.Root, s)
+		if err != nil {
+			return nil, err
+		}
+		if suits(r.On, s, w) {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen, nil
+}
+
+// tellThere tells the story where it is to be told.
+func (r *run) tellThere(ctx context.Context, s story, dir string, out io.Writer) error {
+	switch r.On {
+	case OnNode:
+		return r.tellOnNode(ctx, s, dir, out)
+	case OnNamed:
+		return r.tellNamed(ctx, s, dir, out)
+	default:
+		return r.tell(ctx, s, dir, out)
+	}
+}
