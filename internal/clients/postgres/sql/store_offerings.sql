@@ -5,11 +5,15 @@ WITH given AS (
            uid uuid, namespace text, name text, generation bigint, content_hash text, spec jsonb,
            resolved_pricing jsonb, labels jsonb, annotations jsonb)
 ), newest AS (
-    SELECT DISTINCT ON (o.uid) o.uid, o.id, o.content_hash, o.valid_from, o.deleted_at
-      FROM offerings AS o
-      JOIN given USING (uid)
-     WHERE o.cluster_id = @cluster_id
-     ORDER BY o.uid, o.id DESC
+    -- One look into the index each. A join is planned while the table is small, and reads all of it when it no longer is.
+    SELECT last.*
+      FROM (SELECT DISTINCT uid FROM given) AS asked
+     CROSS JOIN LATERAL (SELECT o.uid, o.id, o.content_hash, o.valid_from, o.deleted_at
+                           FROM offerings AS o
+                          WHERE o.cluster_id = @cluster_id
+                            AND o.uid = asked.uid
+                          ORDER BY o.id DESC
+                          LIMIT 1) AS last
 ), written AS (
     INSERT INTO offerings (cluster_id, uid, namespace, name, generation, content_hash, spec, resolved_pricing, labels,
                            annotations, deleted_at, valid_from)

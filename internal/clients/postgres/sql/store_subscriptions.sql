@@ -9,11 +9,15 @@ WITH given AS (
            parent_name text, parent_uid uuid, compatibility_root text, activated_at timestamptz,
            deactivated_at timestamptz, namespace_labels jsonb)
 ), newest AS (
-    SELECT DISTINCT ON (s.uid) s.uid, s.id, s.content_hash, s.valid_from, s.deleted_at
-      FROM subscriptions AS s
-      JOIN given USING (uid)
-     WHERE s.cluster_id = @cluster_id
-     ORDER BY s.uid, s.id DESC
+    -- One look into the index each. A join is planned while the table is small, and reads all of it when it no longer is.
+    SELECT last.*
+      FROM (SELECT DISTINCT uid FROM given) AS asked
+     CROSS JOIN LATERAL (SELECT s.uid, s.id, s.content_hash, s.valid_from, s.deleted_at
+                           FROM subscriptions AS s
+                          WHERE s.cluster_id = @cluster_id
+                            AND s.uid = asked.uid
+                          ORDER BY s.id DESC
+                          LIMIT 1) AS last
 ), written AS (
     INSERT INTO subscriptions (cluster_id, uid, namespace, name, generation, content_hash, spec, labels, annotations,
                                offering_namespace, offering_name, offering_uid, parent_namespace, parent_name, parent_uid,
