@@ -51,6 +51,8 @@ type Server struct {
 	dir     string
 	host    string // Where it listens.
 	clients string // Who is let in, as a network.
+	fsync   bool
+	account *syscall.Credential
 	process *process.Process
 }
 
@@ -78,8 +80,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Binaries: binaries, dir: dir, host: address.String(), clients: clients.String()}
-	if err := s.start(ctx, o, account); err != nil {
+	s := &Server{Binaries: binaries, dir: dir, host: address.String(), clients: clients.String(), fsync: o.Fsync, account: account}
+	if err := s.start(ctx); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -107,29 +109,35 @@ func (s *Server) Stop() {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-func (s *Server) start(ctx context.Context, o Options, account *syscall.Credential) error {
-	if account != nil {
-		if err := os.Chown(s.dir, int(account.Uid), int(account.Gid)); err != nil {
+// Halt ends the server and keeps its data. It does not wait for clients to leave.
+func (s *Server) Halt() { s.process.Stop(stopGrace) }
+
+// Resume serves the data of a halted server again, on the same port.
+func (s *Server) Resume(ctx context.Context) error { return s.run(ctx) }
+
+func (s *Server) start(ctx context.Context) error {
+	if s.account != nil {
+		if err := os.Chown(s.dir, int(s.account.Uid), int(s.account.Gid)); err != nil {
 			return fmt.Errorf("cannot hand folder %q to the server's user: %w", s.dir, err)
 		}
 	}
-	if err := s.initialise(ctx, account); err != nil {
+	if err := s.initialise(ctx); err != nil {
 		return err
 	}
 	var err error
 	for range attempts {
-		if err = s.serve(ctx, o, account); !errors.Is(err, errPortTaken) {
+		if err = s.serve(ctx); !errors.Is(err, errPortTaken) {
 			return err
 		}
 	}
 	return err
 }
 
-func (s *Server) initialise(ctx context.Context, account *syscall.Credential) error {
+func (s *Server) initialise(ctx context.Context) error {
 	cmd := process.Command(ctx, s.Binaries.Path("initdb"), "--pgdata="+s.data(), "--username=postgres",
 		"--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
 	cmd.Dir = s.dir
-	cmd.SysProcAttr.Credential = account
+	cmd.SysProcAttr.Credential = s.account
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot initialise PostgreSQL with %s: %w\n%s", cmd.Path, err, out)
 	}
@@ -142,15 +150,21 @@ func (s *Server) initialise(ctx context.Context, account *syscall.Credential) er
 
 var errPortTaken = errors.New("the port was taken before PostgreSQL could bind it")
 
-func (s *Server) serve(ctx context.Context, o Options, account *syscall.Credential) error {
+// serve runs the server on a port that is free.
+func (s *Server) serve(ctx context.Context) error {
 	ports, err := process.FreePorts(1)
 	if err != nil {
 		return err
 	}
 	s.Port = ports[0]
+	return s.run(ctx)
+}
+
+// run runs the server on its port.
+func (s *Server) run(ctx context.Context) (err error) {
 	s.process, err = process.Start(process.Spec{
-		Name: serverProgram, Path: s.Binaries.Path(serverProgram), Args: s.arguments(o.Fsync),
-		Dir: s.dir, LogDir: s.dir, User: account,
+		Name: serverProgram, Path: s.Binaries.Path(serverProgram), Args: s.arguments(s.fsync),
+		Dir: s.dir, LogDir: s.dir, User: s.account,
 		StopSignal: syscall.SIGINT, // PostgreSQL's fast shutdown: it does not wait for clients to leave.
 	})
 	if err != nil {

@@ -135,3 +135,25 @@ func TestNewest(t *testing.T) {
 		})
 	}
 }
+
+// A halted server is gone for its clients and keeps what they stored.
+func TestHalt(t *testing.T) {
+	s, err := Start(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	query(t, s, "CREATE TABLE kept AS SELECT 1 AS id")
+	before := s.DSN()
+
+	s.Halt()
+	if out, err := exec.Command(s.Binaries.Path("psql"), s.DSN(), "-XAtqc", "SELECT 1").CombinedOutput(); err == nil {
+		t.Errorf("somebody still answers: %s", out)
+	}
+	if err := s.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{before, "1"}, []string{s.DSN(), query(t, s, "SELECT count(*) FROM kept")}); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}

@@ -35,6 +35,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/controller/legacy"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
 	"github.com/provider-finops/provider-finops/internal/controller/scrape"
@@ -72,7 +73,11 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(f, getenv, webhooks)
+	legacyReferences := readsLegacyReferences(f, getenv)
+	if legacyReferences {
+		env.podVariables[costjob.LegacyReferences] = "true"
+	}
+	mgr, err := newManager(f, getenv, webhooks, legacyReferences)
 	if err != nil {
 		return err
 	}
@@ -170,7 +175,13 @@ func newRESTConfig(rate int) (*rest.Config, error) {
 	return cfg, nil
 }
 
-func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Server) (ctrl.Manager, error) {
+// readsLegacyReferences tells whether references without a namespace are read.
+// The pods of the collectors are told by a variable.
+func readsLegacyReferences(f *flags, getenv func(string) string) bool {
+	return f.legacyReferences || getenv(costjob.LegacyReferences) == "true"
+}
+
+func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Server, legacyReferences bool) (ctrl.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, fmt.Errorf("cannot register the API's types: %w", err)
@@ -178,6 +189,12 @@ func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Serve
 	cfg, err := newRESTConfig(f.maxReconcileRate)
 	if err != nil {
 		return nil, err
+	}
+
+	// Nothing here reads who wrote a field, and it is half of an object.
+	transform := cache.TransformStripManagedFields()
+	if legacyReferences {
+		transform = legacy.Transform(transform)
 	}
 
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
@@ -190,9 +207,8 @@ func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Serve
 		LeaderElectionNamespace:       ownNamespace(getenv),
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
-			SyncPeriod: &f.sync,
-			// Nothing here reads who wrote a field, and it is half of an object.
-			DefaultTransform: cache.TransformStripManagedFields(),
+			SyncPeriod:       &f.sync,
+			DefaultTransform: transform,
 			ByObject:         map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: {Transform: controller.Definition}},
 		},
 		// Secrets and ConfigMaps are read one by one: a cache would hold every
@@ -201,6 +217,9 @@ func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Serve
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
+	}
+	if legacyReferences {
+		mgr = legacy.Manager(mgr)
 	}
 	return mgr, errors.Join(
 		mgr.AddHealthzCheck("healthz", healthz.Ping),

@@ -68,6 +68,7 @@ type flags struct {
 	releaseNeverActivated   bool
 	targetKinds             string
 	targetSameNamespaceOnly bool
+	legacyReferences        bool
 
 	clockOffset time.Duration
 	version     bool
@@ -116,6 +117,8 @@ func parse(args []string, output io.Writer) (*flags, error) {
 	set.BoolVar(&f.releaseNeverActivated, "release-never-activated", false, "let a deleted Subscription that was never activated go at once, without a charge run")
 	set.StringVar(&f.targetKinds, "target-kinds", "", "comma-separated kinds that may be targets, as apiVersion/Kind, such as apps/v1/Deployment; empty: all")
 	set.BoolVar(&f.targetSameNamespaceOnly, "target-same-namespace-only", false, "permit targets in the namespace of the Subscription only")
+
+	set.BoolVar(&f.legacyReferences, "legacy-reference-namespaces", false, "while migrating: read a stored reference without a namespace as one in the namespace of its object")
 
 	set.DurationVar(&f.clockOffset, "clock-offset", 0, "moves business time, for tests only: it ends contracts and bills at the moved hour")
 

@@ -14,6 +14,7 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/opencost"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/controller/legacy"
 	"github.com/provider-finops/provider-finops/internal/jobs/allocation"
 	"github.com/provider-finops/provider-finops/internal/jobs/charge"
 	"github.com/provider-finops/provider-finops/internal/jobs/retention"
@@ -75,6 +76,9 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 	kube, err := jobClient(f, getenv, chargeMemory)
 	if err != nil {
 		return err
+	}
+	if readsLegacyReferences(f, getenv) {
+		kube = legacy.Client(kube)
 	}
 	log := newLogger(f)
 	warnOfMovedTime(log, f)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/provider-finops/provider-finops/cluster/postgres"
@@ -17,7 +19,12 @@ var postgresCommand = command{
 Then the server is stopped and its data removed.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
 		options := definePostgres(flags)
+		commands := flags.Bool("commands", false,
+			"read the lines halt and resume from standard input, and print each once it is done; the end of the input is that of the server")
 		return func(ctx context.Context, _ []string) error {
+			if *commands {
+				return commanded(ctx, options(), os.Stdin)
+			}
 			ctx, cancel := process.Lifetime(ctx, os.Stdin)
 			defer cancel()
 			server, err := postgres.Start(ctx, options())
@@ -34,4 +41,44 @@ Then the server is stopped and its data removed.`,
 			}
 		}
 	},
+}
+
+// commanded runs a server that is taken away and given back by who started it.
+func commanded(ctx context.Context, options postgres.Options, input io.Reader) error {
+	ctx, cancel := process.Lifetime(ctx, nil)
+	defer cancel()
+	server, err := postgres.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	fmt.Println(server.DSN())
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(input); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case line, ok := <-lines:
+			if !ok {
+				return nil
+			}
+			switch line {
+			case "halt":
+				server.Halt()
+			case "resume":
+				if err := server.Resume(ctx); err != nil {
+					return err
+				}
+			default:
+				return fmt.Errorf("cannot do %q: say halt or resume", line)
+			}
+			fmt.Println(line)
+		}
+	}
 }

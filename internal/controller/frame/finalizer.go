@@ -19,17 +19,38 @@ func WithFinalizerFirst(c client.Client, finalizer string) managed.ReconcilerOpt
 		if finalizer == "" || meta.WasDeleted(mg) || meta.FinalizerExists(mg, finalizer) {
 			return nil
 		}
-		before, ok := mg.DeepCopyObject().(client.Object)
-		if !ok {
-			return errors.Errorf("cannot copy %T", mg)
-		}
-		meta.AddFinalizer(mg, finalizer)
-
-		// A merge patch replaces the whole list, so it must not miss an entry
-		// that somebody else has just added.
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		return errors.Wrapf(c.Patch(ctx, mg, patch, client.FieldOwner(FieldManager)), "cannot add finalizer %q", finalizer)
+		err := patchFinalizers(ctx, c, mg, func() { meta.AddFinalizer(mg, finalizer) })
+		return errors.Wrapf(err, "cannot add finalizer %q", finalizer)
 	}))
+}
+
+// patchFinalizers stores what change does to an object's finalizers, and nothing
+// else of it.
+func patchFinalizers(ctx context.Context, c client.Client, o client.Object, change func()) error {
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return errors.Errorf("cannot copy %T", o)
+	}
+	change()
+
+	// A merge patch replaces the whole list, so it must not miss an entry that
+	// somebody else has just added.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return c.Patch(ctx, o, patch, client.FieldOwner(FieldManager))
+}
+
+// removeFinalizer takes a finalizer off an object, which may be gone then. The
+// runtime would update the whole object, and with it a spec that the server
+// does not take any more: one from an older release, with references that have
+// no namespace.
+func removeFinalizer(c client.Client, finalizer string) func(context.Context, resource.Object) error {
+	return func(ctx context.Context, o resource.Object) error {
+		if !meta.FinalizerExists(o, finalizer) {
+			return nil
+		}
+		err := patchFinalizers(ctx, c, o, func() { meta.RemoveFinalizer(o, finalizer) })
+		return errors.Wrapf(resource.IgnoreNotFound(err), "cannot remove finalizer %q", finalizer)
+	}
 }
 
 // withFinalizers keeps the runtime from adding a finalizer of its own, and
@@ -38,7 +59,7 @@ func withFinalizers(c client.Client, k Kind) managed.ReconcilerOption {
 	none := func(context.Context, resource.Object) error { return nil }
 	remove := none
 	if k.Finalizer != "" {
-		remove = resource.NewAPIFinalizer(c, k.Finalizer).RemoveFinalizer
+		remove = removeFinalizer(c, k.Finalizer)
 	}
 	if k.Release != nil {
 		always := remove

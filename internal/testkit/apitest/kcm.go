@@ -18,6 +18,7 @@ const (
 	Jobs             = "job-controller"
 	GarbageCollector = "garbage-collector-controller"
 	Namespaces       = "namespace-controller"
+	RoleAggregation  = "clusterrole-aggregation-controller"
 )
 
 // ControllerManager runs the named controllers of Kubernetes until the test

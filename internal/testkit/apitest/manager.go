@@ -51,21 +51,33 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // Manager returns a manager of the server and what it writes. Register
 // controllers with it, if any, then call [Run].
-func Manager(t testing.TB) (ctrl.Manager, *Writes) {
+func Manager(t testing.TB, with ...func(*ctrl.Options)) (ctrl.Manager, *Writes) {
+	t.Helper()
+	return ManagerAs(t, "", with...)
+}
+
+// ManagerAs is Manager for one that may do no more than a user may. The empty
+// user is an administrator.
+func ManagerAs(t testing.TB, user string, with ...func(*ctrl.Options)) (ctrl.Manager, *Writes) {
 	t.Helper()
 	writes := &Writes{}
 	cfg := Config(t)
+	cfg.Impersonate.UserName = user
 	cfg.Wrap(writes.wrap)
 
 	skip := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	options := ctrl.Options{
 		Scheme:                 Scheme(),
 		Logger:                 logr.Discard(),
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: &skip}, // Each test sets up the same controllers.
 		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-	})
+	}
+	for _, f := range with {
+		f(&options)
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		t.Fatalf("cannot make a manager: %v", err)
 	}

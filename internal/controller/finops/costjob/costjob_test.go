@@ -149,7 +149,7 @@ func TestCronJob(t *testing.T) {
 				s.Variables = map[string]string{
 					"HOURS_LOOKBACK": "8", "MAX_BACKFILL_HOURS": "240", "SETTLE_DELAY": "10m", "EMPTY_CONFIRM_AFTER": "6h",
 					"PRICEBOOK_RESOLUTION": "active", "MAX_CHARGE_MICROS": "1000000000", "ALLOCATION_RETENTION_DAYS": "400",
-					"CHARGE_RETENTION_DAYS": "3650", "PATH": "is nobody's business",
+					"CHARGE_RETENTION_DAYS": "3650", LegacyReferences: "true", "PATH": "is nobody's business",
 				}
 			},
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/controller/legacy"
 	"github.com/provider-finops/provider-finops/internal/finops/offer"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
 )
@@ -26,10 +27,10 @@ func report(o *v1alpha1.Offering, d offer.Decision, now time.Time) {
 	}
 	if !d.Held.Passes() {
 		r := reason(d.Held.Reason)
-		o.Report(v1alpha1.NotReady(r, d.Held.Message), v1alpha1.PricingUnresolved(r, d.Pricing))
+		o.Report(v1alpha1.NotReady(r, legacy.Noted(d.Held.Message, o)), v1alpha1.PricingUnresolved(r, d.Pricing))
 		return
 	}
-	o.Report(v1alpha1.Ready(v1alpha1.ReasonValidationSucceeded, messageReady), v1alpha1.PricingResolved(d.Pricing))
+	o.Report(v1alpha1.Ready(v1alpha1.ReasonValidationSucceeded, legacy.Noted(messageReady, o)), v1alpha1.PricingResolved(d.Pricing))
 }
 
 // reportDeletion says on a deleted Offering what keeps it.

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -25,7 +26,7 @@ var states = registered(&collector{
 	byReason: prometheus.NewDesc("finops_subscription_gate_failures",
 		"Subscriptions that have not ended and that a gate objects to, by its reason.", []string{"reason"}, nil),
 	waiting: prometheus.NewDesc("finops_subscriptions_waiting_release",
-		"Deleted Subscriptions that are still there, by what they wait for: run, a charge run that settles them, or collector, since nothing runs one.", []string{"gate"}, nil),
+		"Deleted Subscriptions that are still there, by what holds them: minPeriods, settled (their charges are not final yet), error (their bill is held back, or the last charge run failed), or collector, since nothing charges.", []string{"gate"}, nil),
 	parked: prometheus.NewDesc("finops_subscriptions_charges_parked", "Subscriptions whose bill is held back as implausible.", nil, nil),
 })
 
@@ -48,11 +49,19 @@ type collector struct {
 	byReason *prometheus.Desc
 	waiting  *prometheus.Desc
 	parked   *prometheus.Desc
-	cache    atomic.Pointer[client.Reader]
+	from     atomic.Pointer[counted]
+}
+
+// counted is what a collector counts from.
+type counted struct {
+	cache client.Reader
+	clock clock.PassiveClock
 }
 
 // read makes the collector count from here on.
-func (c *collector) read(from client.Reader) { c.cache.Store(&from) }
+func (c *collector) read(cache client.Reader, now clock.PassiveClock) {
+	c.from.Store(&counted{cache, now})
+}
 
 // Describe names the metrics.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
@@ -64,43 +73,44 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect counts.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	cache := c.cache.Load()
-	if cache == nil {
+	from := c.from.Load()
+	if from == nil {
 		return
 	}
 	list := &v1alpha1.SubscriptionList{}
-	if err := (*cache).List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil { // The cache does not fail once it is filled.
+	if err := from.cache.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil { // The cache does not fail once it is filled.
 		return
 	}
 	byState := map[string]int{stateWaiting: 0, stateActive: 0, stateEnded: 0, stateDeleting: 0}
 	byReason := map[string]int{}
+	byHold := map[string]int{holdMinPeriods: 0, holdSettled: 0, holdError: 0, holdCollector: 0}
 	parked := 0
+	holds := newHolds(context.Background(), from)
 	for i := range list.Items {
 		s := &list.Items[i]
 		state := stateOf(s)
 		byState[state]++
+		if state == stateDeleting {
+			byHold[holds.of(context.Background(), s)]++
+		}
 		ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeReady)
 		if (state == stateWaiting || state == stateActive) && ready != nil && ready.Status == metav1.ConditionFalse {
 			byReason[ready.Reason]++
 		}
-		if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.TypeChargesParked) {
+		if isParked(s) {
 			parked++
 		}
 	}
 	ch <- prometheus.MustNewConstMetric(c.parked, prometheus.GaugeValue, float64(parked))
-	for state, n := range byState {
-		ch <- prometheus.MustNewConstMetric(c.byState, prometheus.GaugeValue, float64(n), state)
+	for desc, counts := range map[*prometheus.Desc]map[string]int{c.byState: byState, c.byReason: byReason, c.waiting: byHold} {
+		for value, n := range counts {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), value)
+		}
 	}
-	waitsFor := map[string]int{"run": byState[stateDeleting], "collector": 0}
-	if byState[stateDeleting] > 0 && noCollector(context.Background(), *cache) {
-		waitsFor["run"], waitsFor["collector"] = 0, byState[stateDeleting]
-	}
-	for what, n := range waitsFor {
-		ch <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(n), what)
-	}
-	for reason, n := range byReason {
-		ch <- prometheus.MustNewConstMetric(c.byReason, prometheus.GaugeValue, float64(n), reason)
-	}
+}
+
+func isParked(s *v1alpha1.Subscription) bool {
+	return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.TypeChargesParked)
 }
 
 func stateOf(s *v1alpha1.Subscription) string {

@@ -95,8 +95,19 @@ func start(t *testing.T) *rig { t.Helper(); return startWith(t, subscription.Set
 func startWith(t *testing.T, settings subscription.Settings) *rig {
 	t.Helper()
 	mgr, writes := apitest.Manager(t)
+	return startOn(t, mgr, writes, settings)
+}
+
+func startOn(t *testing.T, mgr ctrl.Manager, writes *apitest.Writes, settings subscription.Settings) *rig {
+	t.Helper()
+	return startBeside(t, mgr, writes, settings, pgtest.Database(t).DSN)
+}
+
+// startBeside is startOn with a database.
+func startBeside(t *testing.T, mgr ctrl.Manager, writes *apitest.Writes, settings subscription.Settings, dsn string) *rig {
+	t.Helper()
 	count := &counter{}
-	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: pgtest.Database(t).DSN, Tracer: count})
+	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: dsn, Tracer: count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +117,9 @@ func startWith(t *testing.T, settings subscription.Settings) *rig {
 	}
 	m := mirror.New(r.source, "default", r.clock)
 	r.mirror = m
+	if err := mgr.Add(m); err != nil { // It notices when the database is back.
+		t.Fatal(err)
+	}
 	o := frame.Options{
 		Logger: logging.NewNopLogger(), Clock: r.clock, Poll: 200 * time.Millisecond, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000),
 	}
@@ -146,6 +160,18 @@ func (r *rig) clear() {
 		if err := r.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
 			r.t.Error(err)
 		}
+	}
+}
+
+// letGo deletes a Subscription and lets it go, as the charge collector does.
+func (r *rig) letGo(s *v1alpha1.Subscription) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	if err := r.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.Delete(ctx, s); client.IgnoreNotFound(err) != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -364,4 +390,18 @@ func (r *rig) events(s *v1alpha1.Subscription) map[string]int {
 		}
 	}
 	return got
+}
+
+// eventOf returns the message of an event of a Subscription.
+func (r *rig) eventOf(ctx context.Context, s *v1alpha1.Subscription, reason string) (string, error) {
+	list := &corev1.EventList{}
+	if err := r.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		if e := &list.Items[i]; e.InvolvedObject.UID == s.UID && e.Reason == reason {
+			return e.Message, nil
+		}
+	}
+	return "", fmt.Errorf("none of %d", len(list.Items))
 }

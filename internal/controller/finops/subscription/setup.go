@@ -44,7 +44,7 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) erro
 	}
 	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced(), targets: watches}
 	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren}
-	states.read(mgr.GetClient())
+	states.read(mgr.GetClient(), o.Clock)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -73,7 +73,7 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout
 
 	return frame.NewReconciler[*v1alpha1.Subscription](mgr, o, kind, statuses, &connector{
 		cached:   view{Reader: mgr.GetClient()},
-		live:     view{Reader: mgr.GetAPIReader(), live: true},
+		live:     view{Reader: newSharing(mgr.GetAPIReader()), live: true},
 		targets:  targets{live: mgr.GetAPIReader(), mapper: mgr.GetRESTMapper(), watches: f.targets},
 		removed:  f.removed,
 		replaced: f.replaced,

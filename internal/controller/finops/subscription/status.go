@@ -11,6 +11,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/controller/legacy"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
 )
@@ -34,13 +35,13 @@ func report(s *v1alpha1.Subscription, d gate.Decision) {
 	r := reason(d.Reason)
 	switch d.Kind {
 	case gate.Held:
-		s.Report(v1alpha1.NotReady(r, d.Message)) // Active stays what it was, reason included (OPEN-SUB-17).
+		s.Report(v1alpha1.NotReady(r, legacy.Noted(d.Message, s))) // Active stays what it was, reason included (OPEN-SUB-17).
 	case gate.Billed:
 		message := d.Message
 		if message == "" {
 			message = messagePasses
 		}
-		s.Report(v1alpha1.Ready(r, message), v1alpha1.Active(r, message))
+		s.Report(v1alpha1.Ready(r, legacy.Noted(message, s)), v1alpha1.Active(r, message))
 	case gate.Ended:
 		s.Report(ended(r), v1alpha1.Inactive(r, d.Message))
 	case gate.Resting:
