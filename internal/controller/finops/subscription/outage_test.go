@@ -1,0 +1,81 @@
+package subscription_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
+)
+
+// TestOutage stops the database's server and starts it again. Meanwhile gates and
+// endings go on and each object says on Synced what is missing; afterwards the
+// same process records what was missed, once, with nobody touching anything.
+func TestOutage(t *testing.T) {
+	server := pgtest.Own(t)
+	mgr, writes := apitest.Manager(t)
+	r := startBeside(t, mgr, writes, subscription.Settings{}, server.DSN)
+	r.offer("basic")
+	r.offer("vm")
+	r.offer("disk", r.requiring("vm"))
+	before := r.subscribe("before", "", "basic")
+	vm, child, disk := r.subscribe("vm", "before", "vm"), r.subscribe("child", "before", "basic"), r.subscribe("disk", "before", "disk")
+	for _, s := range []*v1alpha1.Subscription{before, vm, child, disk} {
+		r.becomes(s, billed)
+	}
+
+	server.Halt()
+	unrecorded := func(l look) look { l.Synced = "False/ReconcileError"; return l }
+	during := r.subscribe("during", "before", "basic")
+	r.becomes(during, unrecorded(billed))
+	if got := message(during, v1alpha1.TypeSynced); !strings.Contains(got, "cannot use the mirror") || strings.Contains(got, server.DSN) {
+		t.Errorf("Synced says %q", got)
+	}
+	if err := r.Delete(t.Context(), vm); err != nil {
+		t.Fatal(err)
+	}
+	r.becomes(vm, unrecorded(gone))
+	r.becomes(disk, unrecorded(ended("CompatibilityRequirementNotMet")))
+	if err := r.Delete(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	r.becomes(before, unrecorded(gone))
+	r.becomes(child, unrecorded(ended("ParentDeactivated")))
+	r.becomes(during, unrecorded(ended("ParentDeactivated")))
+	after := r.subscribe("after", "", "nothing")
+	r.becomes(after, unrecorded(held("OfferingNotFound")))
+
+	server.Resume()
+	for s, want := range map[*v1alpha1.Subscription]look{
+		before: gone, vm: gone, after: held("OfferingNotFound"), disk: ended("CompatibilityRequirementNotMet"),
+		child: ended("ParentDeactivated"), during: ended("ParentDeactivated"),
+	} {
+		r.becomes(s, want)
+		apitest.Eventually(t, "what was missed of "+s.Name, func(ctx context.Context) error {
+			rows := r.rows(ctx, s)
+			if len(rows) == 0 || rows[len(rows)-1].Ended != want.Deactivated || rows[len(rows)-1].Active != want.Activated {
+				return fmt.Errorf("%+v", rows)
+			}
+			return nil
+		})
+	}
+	if n := len(r.rows(t.Context(), during)); n != 1 {
+		t.Errorf("Nobody could see more than one version of what began and ended meanwhile, got %d", n)
+	}
+	written := map[string]int{}
+	for _, s := range []*v1alpha1.Subscription{before, vm, child, disk, during, after} {
+		written[s.Name] = len(r.rows(t.Context(), s))
+	}
+	r.resyncs(30)
+	for _, s := range []*v1alpha1.Subscription{before, vm, child, disk, during, after} {
+		if diff := cmp.Diff(written[s.Name], len(r.rows(t.Context(), s))); diff != "" {
+			t.Errorf("versions of %s: -want +got:\n%s", s.Name, diff)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package subscription_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+)
+
+// said waits for an event of a Subscription and returns its message.
+func (r *rig) said(s *v1alpha1.Subscription, reason string) string {
+	r.t.Helper()
+	var text string
+	apitest.Eventually(r.t, "an event "+reason, func(ctx context.Context) error {
+		var err error
+		text, err = r.eventOf(ctx, s, reason)
+		return err
+	})
+	return text
+}
+
+// TestTermsAreSaidOnce has terms that may be other than meant: usage sources
+// without meters (L23), and a block that only names a target but overrides the
+// Offering's Orphan (L31). Both are events of the activation, and nothing later
+// repeats them. What the block was taken for then comes true.
+func TestTermsAreSaidOnce(t *testing.T) {
+	r := start(t)
+	r.offer("basic")
+	r.offer("keeps", func(s *v1alpha1.OfferingSpec) {
+		s.Lifecycle = &v1alpha1.OfferingLifecycle{OnParentDeactivate: v1alpha1.ParentDeactivateActionOrphan}
+	})
+	parent := r.subscribe("parent", "", "basic")
+	child := r.subscribe("child", "parent", "keeps", target("v1", "Namespace", "", r.ns), func(s *v1alpha1.Subscription) {
+		s.Spec.UsageSources = []v1alpha1.UsageSource{{Namespace: r.ns}}
+	})
+	orphaned := r.subscribe("orphaned", "parent", "keeps")
+	r.becomes(child, billed)
+	r.becomes(orphaned, billed)
+
+	want := "usageSources are given, but the offering has no resourcePricing: no usage is billed"
+	if diff := cmp.Diff(want, r.said(child, "NoUsageBilled")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want = fmt.Sprintf("offering %s/keeps says Orphan, but the lifecycle block of the subscription says or defaults to Deactivate: it will end with its parent", r.ns)
+	if diff := cmp.Diff(want, r.said(child, "PolicyOverridden")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	if err := r.Delete(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	r.becomes(child, ended("ParentDeactivated"))
+	left := look{Ready: "True/Orphaned", Active: "True/Orphaned", Activated: true, Synced: synced}
+	r.becomes(orphaned, left)
+	r.resyncs(10)
+	r.said(child, "Deactivated")
+	got := r.events(child)
+	if diff := cmp.Diff(map[string]int{"Activated": 1, "Deactivated": 1, "NoUsageBilled": 1, "PolicyOverridden": 1}, withoutHolds(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"Activated": 1}, withoutHolds(r.events(orphaned))); diff != "" {
+		t.Errorf("who has nothing of his own overrides nothing: -want +got:\n%s", diff)
+	}
+}
+
+// withoutHolds leaves out what depends on the order of arrival.
+func withoutHolds(events map[string]int) map[string]int {
+	delete(events, "GateFailed")
+	return events
+}
+
+// TestReleaseNeverActivated lets go at once who was never sold, if that is asked
+// for (OPEN-SUB-11), with the mirror told before; who was waits for a charge run.
+func TestReleaseNeverActivated(t *testing.T) {
+	r := startWith(t, subscription.Settings{ReleaseNeverActivated: true})
+	r.offer("basic")
+	sold, never := r.subscribe("sold", "", "basic"), r.subscribe("never", "", "nothing")
+	r.becomes(sold, billed)
+	r.becomes(never, held("OfferingNotFound"))
+	apitest.Eventually(t, "the mirror of who waits", func(ctx context.Context) error {
+		if rows := r.rows(ctx, never); len(rows) != 1 {
+			return fmt.Errorf("%d rows", len(rows))
+		}
+		return nil
+	})
+	for _, s := range []*v1alpha1.Subscription{sold, never} {
+		if err := r.Delete(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apitest.Eventually(t, "the end of who was never sold", func(ctx context.Context) error {
+		if err := r.Get(ctx, client.ObjectKeyFromObject(never), never); !kerrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is still there"), err)
+		}
+		return nil
+	})
+	r.becomes(sold, gone)
+	r.becomes(r.subscribe("bystander", "", "basic"), billed)
+	r.resyncs(10)
+	r.becomes(sold, gone)
+
+	var closed, open bool
+	const isClosed = `SELECT deleted_at IS NOT NULL FROM subscriptions WHERE uid = $1::text::uuid ORDER BY id DESC LIMIT 1`
+	err := errors.Join(
+		r.pool.QueryRow(t.Context(), isClosed, string(never.UID)).Scan(&closed),
+		r.pool.QueryRow(t.Context(), isClosed, string(sold.UID)).Scan(&open))
+	if err != nil || !closed || open {
+		t.Errorf("the mirror says gone: never sold %t, sold %t, %v", closed, open, err)
+	}
+}
+
+// TestForeignFinalizer has somebody else hold a deleted Subscription as well. Its
+// end is mirrored while they do, and what is mirrored stays as it is when they
+// let go, before us or after.
+func TestForeignFinalizer(t *testing.T) {
+	const theirs = "example.org/backup"
+	r := start(t)
+	r.offer("basic")
+	r.becomes(r.subscribe("bystander", "", "basic"), billed) // By whom it can be told that time passes.
+	drop := func(s *v1alpha1.Subscription, finalizer string) {
+		t.Helper()
+		if err := r.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatal(err)
+		}
+		before := s.DeepCopy()
+		s.Finalizers = slices.DeleteFunc(s.Finalizers, func(f string) bool { return f == finalizer })
+		if err := r.Patch(t.Context(), s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, first := range []string{theirs, v1alpha1.SubscriptionFinalizer} {
+		s := r.subscribe("first-"+map[bool]string{true: "theirs", false: "ours"}[first == theirs], "", "basic", func(s *v1alpha1.Subscription) {
+			s.Finalizers = []string{theirs}
+		})
+		r.becomes(s, billed)
+		if err := r.Delete(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		r.becomes(s, gone)
+		var rows []row
+		apitest.Eventually(t, "the end in the mirror", func(ctx context.Context) error {
+			if rows = r.rows(ctx, s); len(rows) == 0 || !rows[len(rows)-1].Ended {
+				return fmt.Errorf("%v", rows)
+			}
+			return nil
+		})
+
+		drop(s, first)
+		r.resyncs(10)
+		if err := r.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatalf("it did not wait for the other finalizer: %v", err)
+		}
+		left := theirs
+		if first == theirs {
+			left = v1alpha1.SubscriptionFinalizer
+		}
+		if diff := cmp.Diff([]string{left}, s.Finalizers); diff != "" {
+			t.Errorf("finalizers: -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(gone, lookAt(s)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(rows, r.rows(t.Context(), s)); diff != "" {
+			t.Errorf("what is mirrored has changed: -want +got:\n%s", diff)
+		}
+		drop(s, left)
+		apitest.Eventually(t, "the end of the object", func(ctx context.Context) error {
+			if err := r.Get(ctx, client.ObjectKeyFromObject(s), &v1alpha1.Subscription{}); !kerrors.IsNotFound(err) {
+				return errors.Join(errors.New("it is still there"), err)
+			}
+			return nil
+		})
+		if diff := cmp.Diff(rows, r.rows(t.Context(), s)); diff != "" {
+			t.Errorf("what is mirrored has changed with the object's end: -want +got:\n%s", diff)
+		}
+	}
+}
