@@ -30,7 +30,7 @@ const (
 	patience = 10 * time.Minute
 
 	// look is how often a wait looks.
-	look = 200 * time.Millisecond
+	look = 500 * time.Millisecond
 
 	// clientRate leaves the client of the measurement without a limit that would
 	// matter.
