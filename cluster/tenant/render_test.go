@@ -123,7 +123,7 @@ func (r *renderer) file(names ...string) string {
 }
 
 func (r *renderer) plan(name string) string {
-	return r.file("examples", "tenant", "plan-"+name+".yaml")
+	return r.file("examples", "tenant", name+".yaml")
 }
 
 // withdrawn is a plan's Composition from which the plan itself was taken out.

@@ -7,20 +7,14 @@ import (
 	"testing"
 )
 
-// acme is the Tenant of the example, with these add-ons.
-func acme(t *testing.T, addOns ...string) string {
+// acme is the Tenant of the example.
+func acme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(render.file("examples", "tenant", "tenant.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, tenant, _ := strings.Cut(string(text), "\n---\n") // What comes before is its namespace.
-	if len(addOns) > 0 {
-		tenant += "  addOns:\n"
-	}
-	for i, name := range addOns {
-		tenant += fmt.Sprintf("    %s: {order: PO-%d}\n", name, i+1)
-	}
 	return tenant
 }
 
@@ -81,58 +75,33 @@ func TestRender(t *testing.T) {
     - {granularity: day, start: '2031-03-03T00:00:00Z', endExclusive: '2031-03-04T00:00:00Z', current: 1653514, projected: 6266444}
     - {granularity: month, start: '2031-03-01T00:00:00Z', endExclusive: '2031-04-01T00:00:00Z', current: 1653514, projected: 275066444}
 `, active+condition("CostsResolved", "True", "FromDB", "currency=EUR"))
-	backup := standard("standard-backup", "backup", billed, active)
-	audit := standard("standard-audit", "audit", billed, active)
-	web := standard("standard-web", "managed-web", "  ready: 'False'\n", condition("Ready", "False", "TargetNotFound", "")+synced)
+	backup := standard("backup", "backup", billed, active)
+	audit := standard("audit", "audit", billed, active)
+	uncovered := standard("audit", "audit", "  ready: 'False'\n", condition("Ready", "False", "CompatibilityRequirementNotMet", "")+synced)
+	web := standard("web", "managed-web", "  ready: 'False'\n", condition("Ready", "False", "TargetNotFound", "")+synced)
 	fell := condition("Ready", "False", "ValidationSucceeded", "deactivated: ParentDeactivated") + condition("Active", "False", "ParentDeactivated", "") + synced
 
 	cases := map[string]struct {
 		reason      string
-		tenant      string
 		composition string
 		observed    string
 	}{
-		"new": {
-			reason: "A new Tenant gets its plan, with its workloads; what was not ordered is not made.",
-			tenant: acme(t), composition: render.plan("standard"),
-		},
-		"add-ons": {
-			reason: "What is ordered hangs below the plan; the order stands on it.",
-			tenant: acme(t, "backup", "audit", "web"), composition: render.plan("standard"),
-		},
-		"costs": {
-			reason: "The Tenant is ready with its plan, and shows what the month has cost.",
-			tenant: acme(t), composition: render.plan("standard"), observed: existing(plan),
-		},
-		"one-waits": {
-			reason: "One that waits keeps the Tenant from being ready, and says for what.",
-			tenant: acme(t, "backup", "web"), composition: render.plan("standard"), observed: existing(plan, backup, web),
-		},
-		"order-taken-out": {
-			reason: "Taking out an order ends nothing: what exists stays, and a warning says so.",
-			tenant: acme(t), composition: render.plan("standard"), observed: existing(plan, backup),
-		},
-		"business": {
-			reason: "The business plan includes the backup.",
-			tenant: acme(t, "audit"), composition: render.plan("business"),
-		},
-		"plan-changed": {
-			reason: "Another plan has other resources: those of the old one are not desired any more, nor shown.",
-			tenant: acme(t, "backup"), composition: render.plan("business"), observed: existing(plan, backup),
-		},
+		"new":              {reason: "A new Tenant gets its plan, with its workloads.", composition: render.plan("standard")},
+		"costs":            {reason: "The Tenant is ready with its plan, and shows what the month has cost.", composition: render.plan("standard"), observed: existing(plan)},
+		"audited":          {reason: "Add-ons hang below the plan.", composition: render.plan("standard-audited")},
+		"audited-waits":    {reason: "One that waits keeps the Tenant from being ready, and says for what.", composition: render.plan("standard-audited"), observed: existing(plan, backup, uncovered)},
+		"audited-ready":    {reason: "A Tenant is ready when all that is composed is.", composition: render.plan("standard-audited"), observed: existing(plan, backup, audit)},
+		"web":              {reason: "What is paid for is the Deployment in the Tenant's namespace.", composition: render.plan("standard-web"), observed: existing(plan, backup, web)},
+		"add-on-cancelled": {reason: "What is not in the new Composition is not desired any more, nor shown; the rest stays as it is.", composition: render.plan("standard"), observed: existing(plan, backup, audit)},
+		"business":         {reason: "Another plan shares nothing with the old one.", composition: render.plan("business"), observed: existing(plan, backup)},
 		"plan-withdrawn": {
-			reason: "Without its plan what hung below it has ended, and the Tenant is not ready again.",
-			tenant: acme(t, "backup", "audit"), composition: render.withdrawn(t, "standard"),
-			observed: existing(standard("standard-backup", "backup", ended, fell), standard("standard-audit", "audit", ended, fell)),
-		},
-		"all-ready": {
-			reason: "A Tenant is ready when all that is composed is.",
-			tenant: acme(t, "backup", "audit"), composition: render.plan("standard"), observed: existing(plan, backup, audit),
+			reason: "Without its plan what hung below it has ended, and the Tenant is not ready again.", composition: render.withdrawn(t, "standard-audited"),
+			observed: existing(standard("backup", "backup", ended, fell), standard("audit", "audit", ended, fell)),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			golden(t, tc.reason, name+".yaml", render.run(t, tc.tenant, tc.composition, tc.observed))
+			golden(t, tc.reason, name+".yaml", render.run(t, acme(t), tc.composition, tc.observed))
 		})
 	}
 }
