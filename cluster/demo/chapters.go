@@ -8,7 +8,7 @@ import (
 
 // install is what comes before any tenant: definitions and controller.
 func (d *demo) install(ctx context.Context) error {
-	if err := d.kubectl(ctx, "apply -f package/crds"); err != nil {
+	if err := d.kubectl(ctx, "apply -f package/crds -f cluster/install/access -f package/rbac/target-reader.yaml"); err != nil {
 		return err
 	}
 	if err := d.kubectl(ctx, "wait --for=condition=Established crd --all --timeout=30s"); err != nil {

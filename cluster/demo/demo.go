@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/installation"
+	"github.com/provider-finops/provider-finops/cluster/process"
+	"github.com/provider-finops/provider-finops/cluster/stay"
 )
 
 // What examples/quickstart calls its objects.
@@ -57,13 +58,16 @@ type demo struct {
 
 // Run tells the story. On failure its folder with all logs is kept and named.
 func Run(ctx context.Context, o Options) error {
-	output := filepath.Join(o.Root, "_output")
-	if err := os.MkdirAll(output, 0o755); err != nil {
-		return fmt.Errorf("cannot make the output folder: %w", err)
+	if err := stay.Clean(o.Root); err != nil {
+		return err
 	}
-	dir, err := os.MkdirTemp(output, "demo-")
+	owner, err := process.Self()
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for the demo: %w", err)
+		return err
+	}
+	dir, err := stay.Folder(o.Root, "demo", owner.String())
+	if err != nil {
+		return err
 	}
 	d := &demo{stage: newStage(o.Out), root: o.Root, dir: dir, first: firstHour(time.Now())}
 	defer d.close()

@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/control"
+	"github.com/provider-finops/provider-finops/cluster/stay"
 )
 
 // around is what somebody needs who wants to go on from here.
 var around = template.Must(template.New("around").Parse(`
 Everything keeps running. In another terminal:
 
-  export KUBECONFIG={{.Kubeconfig}} KUBECACHEDIR={{.Cache}}
-  export PATH={{.Tools}}:{{.Psql}}:{{.Harness}}:$PATH
-  export DSN='{{.DSN}}'
-  export {{.Variable}}={{.Control}}
+  cd {{.Root}}
+  eval "$({{.Harness}} attach demo)"   # variables for kubectl, psql and harness, and these on the PATH
 
   kubectl get finops -A
   harness next-hour     # to the next full hour, and every CostJob runs for it
@@ -46,10 +45,14 @@ func (d *demo) stay(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot find the harness's own program: %w", err)
 	}
+	if err := stay.Offer(d.dir, []string{
+		"KUBECONFIG=" + d.Testbed.Kubeconfig, "KUBECACHEDIR=" + d.Product.Kubectl.Cache,
+		"DSN=" + d.Psql.DSN, "OPENCOST=" + d.Testbed.OpenCost, control.Variable + "=" + server.URL,
+	}, []string{d.Testbed.Tools.Dir, filepath.Dir(d.Psql.Path), filepath.Dir(harness)}); err != nil {
+		return err
+	}
 	if err := around.Execute(d.out, map[string]any{
-		"Kubeconfig": d.Testbed.Kubeconfig, "Cache": d.Product.Kubectl.Cache,
-		"Tools": d.Testbed.Tools.Dir, "Psql": filepath.Dir(d.Psql.Path),
-		"DSN": d.Psql.DSN, "Variable": control.Variable, "Control": server.URL, "Harness": filepath.Dir(harness),
+		"Root": d.root, "Harness": harness,
 		"OpenCost": d.Testbed.OpenCost,
 		"Hour":     d.first.Format(time.RFC3339) + "," + d.first.Add(time.Hour).Format(time.RFC3339),
 		"Now":      d.Product.Now().Format(time.RFC3339),
