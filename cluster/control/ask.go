@@ -50,6 +50,13 @@ func NextHour(ctx context.Context, server string) (string, error) {
 	return ask(ctx, server, "/next-hour", url.Values{})
 }
 
+// SwitchFunction asks the server to start the process of a composition function
+// anew, or to end it.
+func SwitchFunction(ctx context.Context, server, name, state string) error {
+	_, err := ask(ctx, server, "/function", url.Values{"name": {name}, "state": {state}})
+	return err
+}
+
 func ask(ctx context.Context, server, path string, form url.Values) (string, error) {
 	if server == "" {
 		return "", fmt.Errorf("cannot reach the harness: %s is not set; the steps of a story have it, and \"make demo KEEP=1\" prints it", Variable)

@@ -17,6 +17,12 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/product"
 )
 
+// What a composition function is switched to.
+const (
+	FunctionUp   = "up"
+	FunctionDown = "down"
+)
+
 // Variable names the server's URL to the commands.
 const Variable = "FINOPS_TEST_CONTROL"
 
@@ -27,6 +33,11 @@ type Product interface {
 	Configure(ctx context.Context, settings []string) error
 	RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (product.Usage, error)
 	NextHour(ctx context.Context) (time.Time, []string, error)
+}
+
+// Functions are what the commands act upon beside it, where Crossplane composes.
+type Functions interface {
+	Switch(name string, on bool) error
 }
 
 // Pods are what the commands act upon beside it, where no node runs them.
@@ -78,6 +89,7 @@ func (s *Server) handler() http.Handler {
 		"POST /costjob":    s.runCostJob,
 		"POST /job":        s.runJob,
 		"POST /next-hour":  s.nextHour,
+		"POST /function":   s.switchFunction,
 	} {
 		mux.Handle(pattern, s.handle(do))
 	}
@@ -150,6 +162,14 @@ func (s *Server) nextHour(ctx context.Context, _ *http.Request) (string, error) 
 		who = strings.Join(ran, ", ") + ": done"
 	}
 	return hour.Format(time.RFC3339) + "  " + who, nil
+}
+
+func (s *Server) switchFunction(_ context.Context, r *http.Request) (string, error) {
+	functions, ok := s.product.(Functions)
+	if !ok {
+		return "", errors.New("there are no composition functions here")
+	}
+	return "", functions.Switch(r.FormValue("name"), r.FormValue("state") == FunctionUp)
 }
 
 // ParseMove reads where time is to be moved: to an instant, or by a duration

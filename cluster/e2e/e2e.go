@@ -171,7 +171,7 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 		return err
 	}
 	if begins.Crossplane && !isolation.Inside() {
-		return r.tellApart(ctx, s, dir, out)
+		return r.tellApart(ctx, s, begins, dir, out)
 	}
 	world, err := installation.Start(ctx, installation.Options{
 		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: begin, Binary: r.binary, Progress: out,
@@ -183,7 +183,12 @@ func (r *run) tell(ctx context.Context, s story, dir string, out io.Writer) erro
 	if err := begins.prepare(ctx, r.Root, dir, world, out); err != nil {
 		return err
 	}
-	told := r.serve(ctx, s, dir, out, world.Product, world.Testbed.Tools, append(world.Testbed.Environment(), databaseVariables(world.Psql)...))
+	more, err := begins.variables(ctx, r.Root, out)
+	if err != nil {
+		return err
+	}
+	env := slices.Concat(world.Testbed.Environment(), databaseVariables(world.Psql), more)
+	told := r.serve(ctx, s, dir, out, world.Commanded(), world.Testbed.Tools, env)
 	return errors.Join(told, r.asked.look(ctx, world.Product.Kubectl, filepath.Join(dir, controlplane.AuditLog)))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/crossplane"
 	"github.com/provider-finops/provider-finops/cluster/installation"
 	"github.com/provider-finops/provider-finops/cluster/isolation"
+	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
 
 // worldFile says what a story, or every story of a suite, begins with. Without
@@ -30,6 +31,11 @@ type world struct {
 
 	// Activate says which kinds of packages exist at once, such as "*".
 	Activate string `json:"activate"`
+
+	// Functions says that the composition functions which examples name can be
+	// installed; ones of our own run in their place. With them the steps have
+	// Crossplane's command line, as CROSSPLANE.
+	Functions bool `json:"functions"`
 
 	// Installed says that the package is installed and its kinds are served.
 	Installed bool `json:"installed"`
@@ -72,7 +78,11 @@ func (w world) prepare(ctx context.Context, root, dir string, into *installation
 }
 
 func (w world) preparePackage(ctx context.Context, root, dir string, into *installation.Installation, out io.Writer) error {
-	xp, err := into.StartCrossplane(ctx, crossplane.Options{Root: root, Runtime: w.Runtime, Activate: w.Activate, Progress: out})
+	o := crossplane.Options{Root: root, Runtime: w.Runtime, Activate: w.Activate, Progress: out}
+	if w.Functions {
+		o.Functions = crossplane.FunctionAddresses()
+	}
+	xp, err := into.StartCrossplane(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -85,14 +95,47 @@ func (w world) preparePackage(ctx context.Context, root, dir string, into *insta
 			return err
 		}
 	}
+	if w.Functions {
+		function, err := toolbox.Function(ctx, root, out)
+		if err != nil {
+			return err
+		}
+		if err := into.OfferFunctions(ctx, function.Path("function")); err != nil {
+			return err
+		}
+	}
 	if !w.Installed {
 		return nil
 	}
 	return into.InstallPackage(ctx, packageVersions[0])
 }
 
+// variables are what the steps of a story of this world have beside the others.
+func (w world) variables(ctx context.Context, root string, out io.Writer) ([]string, error) {
+	if !w.Functions {
+		return nil, nil
+	}
+	cli, err := toolbox.CrossplaneCLI(ctx, root, out)
+	return []string{"CROSSPLANE=" + cli.Path("crossplane")}, err
+}
+
+// build makes what a world needs while there is a network.
+func (w world) build(ctx context.Context, root string, out io.Writer) error {
+	if _, err := crossplane.FindTools(ctx, root, out); err != nil || !w.Functions {
+		return err
+	}
+	if _, err := toolbox.Function(ctx, root, out); err != nil {
+		return err
+	}
+	_, err := toolbox.CrossplaneCLI(ctx, root, out)
+	return err
+}
+
 // tellApart tells a story of Crossplane's in a harness and a network of its own.
-func (r *run) tellApart(ctx context.Context, s story, dir string, out io.Writer) error {
+func (r *run) tellApart(ctx context.Context, s story, w world, dir string, out io.Writer) error {
+	if err := w.build(ctx, r.Root, out); err != nil {
+		return err
+	}
 	if _, err := crossplane.BuildProvider(ctx, r.Root, "", filepath.Join(dir, "provider-finops.xpkg"), out); err != nil {
 		return err
 	}

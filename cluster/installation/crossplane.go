@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/provider-finops/provider-finops/cluster/control"
 	"github.com/provider-finops/provider-finops/cluster/crossplane"
 	"github.com/provider-finops/provider-finops/cluster/product"
 )
@@ -54,6 +55,24 @@ func (i *Installation) InstallPackage(ctx context.Context, version string) error
 		return err
 	}
 	return i.Product.Webhooks.Asked(ctx, i.Product.Kubectl, i.dir)
+}
+
+// OfferFunctions lets composition functions be installed; the program is ours,
+// and runs in their place. Commands can switch them on and off from then on.
+func (i *Installation) OfferFunctions(ctx context.Context, program string) (err error) {
+	i.functions, err = i.crossplane.OfferFunctions(ctx, program, i.fail)
+	return err
+}
+
+// Commanded is what the commands of a story act upon.
+func (i *Installation) Commanded() control.Product {
+	if i.functions == nil {
+		return i.Product
+	}
+	return struct {
+		*product.Product
+		*crossplane.Functions
+	}{i.Product, i.functions}
 }
 
 // revisions runs the product as the package manager wants it.

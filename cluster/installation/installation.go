@@ -52,6 +52,7 @@ type Installation struct {
 	dir string
 
 	crossplane *crossplane.Crossplane // Nil without.
+	functions  *crossplane.Functions  // Nil without.
 	following  sync.WaitGroup
 	unfollow   context.CancelFunc
 	failed     chan error
@@ -113,6 +114,9 @@ func (i *Installation) Stop() {
 		i.following.Wait()
 	}
 	i.Product.Stop()
+	if i.functions != nil {
+		i.functions.Stop()
+	}
 	if i.crossplane != nil {
 		i.crossplane.Stop()
 	}

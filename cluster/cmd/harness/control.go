@@ -106,3 +106,18 @@ stay when time moves.`,
 		}
 	},
 }
+
+var functionCommand = command{
+	name:    "function",
+	args:    "NAME up|down",
+	summary: "Start the process of a composition function anew, or end it.",
+	details: reach + " For example: harness function function-auto-ready down",
+	define: func(*flag.FlagSet) func(context.Context, []string) error {
+		return func(ctx context.Context, args []string) error {
+			if len(args) != 2 || args[1] != control.FunctionUp && args[1] != control.FunctionDown {
+				return errors.New("function needs a name, and up or down")
+			}
+			return control.SwitchFunction(ctx, os.Getenv(control.Variable), args[0], args[1])
+		}
+	},
+}
