@@ -41,6 +41,14 @@ dev: harness ## Keep a cluster with the product in it, which is built and restar
 node: harness ## Keep a cluster with a real node and the image on it (as root).
 	@$(HARNESS) node
 
+.PHONY: package
+package: harness ## Build the Crossplane package with its image in it: _output/provider-finops-ARCH.xpkg (ARCH=arm64).
+	@$(HARNESS) package $(if $(ARCH),--arch $(ARCH))
+
+.PHONY: crossplane
+crossplane: harness ## Keep a cluster with Crossplane and the package on it.
+	@$(HARNESS) crossplane
+
 .PHONY: demo
 demo: harness ## Run the whole product once, from nothing to a bill (KEEP=1 leaves it running).
 	@$(HARNESS) demo $(if $(KEEP),--keep)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
@@ -86,5 +87,5 @@ func output(cmd *exec.Cmd) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
-	return string(out), nil
+	return strings.TrimSpace(string(out)), nil
 }

@@ -30,7 +30,7 @@ type command struct {
 
 // commands is filled in main, because help lists it.
 func commands() []command {
-	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, nodeCommand, withCommand, demoCommand, devCommand, attachCommand, e2eCommand, nodeStoryCommand, imageCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, jobCommand, controllerCommand, functionCommand, crossplaneCommand, storyCommand, getCommand, cleanCommand}
+	return []command{assetsCommand, postgresCommand, replayCommand, upCommand, nodeCommand, withCommand, demoCommand, devCommand, attachCommand, e2eCommand, nodeStoryCommand, imageCommand, packageCommand, benchCommand, timeCommand, nextHourCommand, costJobCommand, jobCommand, controllerCommand, functionCommand, crossplaneCommand, storyCommand, getCommand, cleanCommand}
 }
 
 // interrupted is the exit code of what a shell ends with Ctrl-C.

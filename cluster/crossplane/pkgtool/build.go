@@ -5,12 +5,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser/examples"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser/yaml"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/spf13/afero"
 )
@@ -61,7 +63,7 @@ func buildPackage(ctx context.Context, root, ignore, image, output string) (dige
 	if err != nil {
 		return "", fmt.Errorf("cannot build package %q: %w", root, err)
 	}
-	if err := tarball.WriteToFile(output, nil, built); err != nil {
+	if err := writeWhole(output, built); err != nil {
 		return "", fmt.Errorf("cannot write package %q: %w", output, err)
 	}
 	hash, err := built.Digest()
@@ -69,4 +71,12 @@ func buildPackage(ctx context.Context, root, ignore, image, output string) (dige
 		return "", fmt.Errorf("cannot compute the digest of package %q: %w", output, err)
 	}
 	return hash.String(), nil
+}
+
+// writeWhole writes under another name first, so that nobody takes half of one.
+func writeWhole(file string, built v1.Image) error {
+	if err := tarball.WriteToFile(file+".new", nil, built); err != nil {
+		return errors.Join(err, os.Remove(file+".new"))
+	}
+	return os.Rename(file+".new", file)
 }
