@@ -74,12 +74,10 @@ func (f *Found) Restore(ctx context.Context) error {
 func (f *Found) apply(ctx context.Context) error {
 	f.changed = true
 	spec := at(f.deployment, "spec", "template", "spec")
-	containers, _ := spec["containers"].([]any)
-	i := slices.IndexFunc(containers, func(c any) bool { return c.(object)["name"] == "manager" })
-	if i < 0 {
+	i, manager := named(spec["containers"], "manager")
+	if manager == nil {
 		return errors.New(`the controller's Deployment has no container "manager"`)
 	}
-	manager := containers[i].(object)
 	args, _ := manager["args"].([]any)
 	args = slices.Clone(args)
 	for _, a := range f.arguments() {
@@ -106,7 +104,7 @@ func (f *Found) apply(ctx context.Context) error {
 
 // over are the variables with ours in place of those of the same name.
 func (s settings) over(env []any) []any {
-	env = slices.DeleteFunc(slices.Clone(env), func(v any) bool { return s.sets(v.(object)["name"].(string)) })
+	env = slices.DeleteFunc(slices.Clone(env), func(v any) bool { return s.sets(name(v)) })
 	for _, v := range s.entries() {
 		env = append(env, v)
 	}

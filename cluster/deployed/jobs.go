@@ -29,7 +29,8 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 		return product.Usage{}, fmt.Errorf("cannot read the CronJob of CostJob %q: %w", name, err)
 	}
 	p.runs++
-	job, err := newJob(cronJob, fmt.Sprintf("%s-run-%d", name, p.runs), hour, p.clockOffset())
+	run := fmt.Sprintf("%s-run-%d", name, p.runs)
+	job, err := newJob(cronJob, run, hour, p.clockOffset())
 	if err != nil {
 		return product.Usage{}, fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
 	}
@@ -40,8 +41,8 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 	if _, err := p.Kubectl.Run(ctx, "create", "-f", file); err != nil {
 		return product.Usage{}, err
 	}
-	failed := p.wait(ctx, namespace, at(job, "metadata")["name"].(string))
-	log, err := p.keepLog(ctx, namespace, at(job, "metadata")["name"].(string), fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15")))
+	failed := p.wait(ctx, namespace, run)
+	log, err := p.keepLog(ctx, namespace, run, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15")))
 	if failed != nil {
 		return product.Usage{}, fmt.Errorf("a run of CostJob %q failed: %w; its log %s ends with:\n%s", name, errors.Join(failed, err), log, process.Tail(log, 15))
 	}
@@ -54,30 +55,65 @@ func (p *Product) NextHour(ctx context.Context) (time.Time, []string, error) {
 	return product.NextHour(ctx, p, p.Kubectl)
 }
 
+// WaitForCronJobs waits until every CostJob has become a CronJob.
+func (p *Product) WaitForCronJobs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	return process.WaitFor(ctx, "the CronJobs", func(ctx context.Context) error {
+		var jobs, cronJobs struct{ Items []object }
+		if err := p.Kubectl.Get(ctx, &jobs, "costjobs.finops.stakater.com", "--all-namespaces"); err != nil {
+			return err
+		}
+		if err := p.Kubectl.Get(ctx, &cronJobs, "cronjobs", "--all-namespaces"); err != nil {
+			return err
+		}
+		if len(cronJobs.Items) < len(jobs.Items) {
+			return fmt.Errorf("there are %d, of %d CostJobs", len(cronJobs.Items), len(jobs.Items))
+		}
+		return nil
+	})
+}
+
 // newJob is the Job that the CronJob would make, under another name, at another
 // hour, and with a moved clock.
-func newJob(cronJob object, name string, hour time.Time, offset time.Duration) (object, error) {
+func newJob(cronJob object, run string, hour time.Time, offset time.Duration) (object, error) {
 	template := at(cronJob, "spec", "jobTemplate")
 	pod := at(template, "spec", "template", "spec")
-	containers, _ := pod["containers"].([]any)
-	i := slices.IndexFunc(containers, func(c any) bool { return c.(object)["name"] == container })
-	if i < 0 {
+	_, loader := named(pod["containers"], container)
+	if loader == nil {
 		return nil, fmt.Errorf("its CronJob has no container %q", container)
 	}
-	loader := containers[i].(object)
 	if offset != 0 {
 		args, _ := loader["args"].([]any)
 		loader["args"] = append(args, "--clock-offset="+offset.String())
 	}
 	env, _ := loader["env"].([]any)
-	env = slices.DeleteFunc(env, func(v any) bool { return v.(object)["name"] == scheduled })
+	env = slices.DeleteFunc(env, func(v any) bool { return name(v) == scheduled })
 	loader["env"] = append(env, object{"name": scheduled, "value": hour.UTC().Format(time.RFC3339)})
 
 	metadata := at(template, "metadata")
-	metadata["name"], metadata["namespace"] = name, at(cronJob, "metadata")["namespace"]
+	metadata["name"], metadata["namespace"] = run, at(cronJob, "metadata")["namespace"]
 	job := object{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"]}
 	at(job, "spec")["backoffLimit"] = 0 // A run that fails is looked at.
 	return job, nil
+}
+
+// name is what an entry of a list is called.
+func name(entry any) string {
+	o, _ := entry.(object)
+	text, _ := o["name"].(string)
+	return text
+}
+
+// named is the entry of that name, nil if the list has none.
+func named(list any, wanted string) (int, object) {
+	entries, _ := list.([]any)
+	i := slices.IndexFunc(entries, func(e any) bool { return name(e) == wanted })
+	if i < 0 {
+		return 0, nil
+	}
+	o, _ := entries[i].(object)
+	return i, o
 }
 
 // at is the object below the keys, made if it is missing.

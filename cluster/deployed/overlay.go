@@ -25,16 +25,17 @@ func (p *Product) writeOverlay() (string, error) {
 }
 
 func (p *Product) kustomization(base string) object {
-	name, tag, _ := strings.Cut(p.Image, ":")
+	repository, tag, _ := strings.Cut(p.Image, ":")
 	target := object{"kind": "Deployment", "name": "finops-operator-controller-manager"}
+	patches := []object{{"target": target, "patch": text(p.deploymentPatch())}}
+	if operations := p.argumentsPatch(); len(operations) > 0 {
+		patches = append(patches, object{"target": target, "patch": text(operations)})
+	}
 	k := object{
 		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
 		"resources": []string{base},
-		"images":    []object{{"name": "ghcr.io/provider-finops/provider-finops", "newName": name, "newTag": tag}},
-		"patches":   []object{{"target": target, "patch": text(p.deploymentPatch())}},
-	}
-	if operations := p.argumentsPatch(); len(operations) > 0 {
-		k["patches"] = append(k["patches"].([]object), object{"target": target, "patch": text(operations)})
+		"images":    []object{{"name": "ghcr.io/provider-finops/provider-finops", "newName": repository, "newTag": tag}},
+		"patches":   patches,
 	}
 	if !p.settings.sets("OPERATOR_IMAGE") { // Then the collectors' pods have the controller's.
 		container := "spec.template.spec.containers.[name=manager]"
@@ -73,7 +74,7 @@ func (p *Product) deploymentPatch() object {
 
 // entries are the variables as a container has them.
 func (s settings) entries() []object {
-	entries := []object{}
+	entries := make([]object, 0, len(s.variables))
 	for _, v := range s.variables {
 		name, value, _ := strings.Cut(v, "=")
 		entries = append(entries, object{"name": name, "value": value})
@@ -83,8 +84,9 @@ func (s settings) entries() []object {
 
 // argumentsPatch adds flags behind those of the manifests.
 func (p *Product) argumentsPatch() []object {
-	operations := []object{}
-	for _, argument := range p.arguments() {
+	arguments := p.arguments()
+	operations := make([]object, 0, len(arguments))
+	for _, argument := range arguments {
 		operations = append(operations, object{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": argument})
 	}
 	return operations

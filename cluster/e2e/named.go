@@ -20,10 +20,10 @@ import (
 // fail without.
 const DatabaseVariable = "FINOPS_TEST_DATABASE"
 
-// tellNamed tells the story in the cluster that the user has named, in a
-// namespace of its own. What the story has done to the controller's flags and
-// clock is undone at its end, and the namespace deleted: it goes by itself, once
-// a charge run has settled what was activated in it.
+// storyNamespaces is what the names of the stories' namespaces begin with.
+const storyNamespaces = "finops-story-"
+
+// tellNamed tells the story in the cluster that the user has named.
 func (r *run) tellNamed(ctx context.Context, s story, dir string, out io.Writer) error {
 	kubeconfig := os.Getenv(testbed.KubeconfigVariable)
 	if kubeconfig == "" {
@@ -33,6 +33,14 @@ func (r *run) tellNamed(ctx context.Context, s story, dir string, out io.Writer)
 	if err != nil {
 		return fmt.Errorf("cannot find the kubeconfig: %w", err)
 	}
+	return r.tellBeside(ctx, s, kubeconfig, dir, out)
+}
+
+// tellBeside tells the story in somebody's cluster, in a namespace of its own.
+// What the story has done to the controller's flags and clock is undone at its
+// end, and the namespace deleted: it goes by itself, once a charge run has settled
+// what was activated in it.
+func (r *run) tellBeside(ctx context.Context, s story, kubeconfig, dir string, out io.Writer) error {
 	tools, err := toolbox.Open(ctx, r.Root, out, toolbox.Kuttl...)
 	if err != nil {
 		return err
@@ -43,7 +51,7 @@ func (r *run) tellNamed(ctx context.Context, s story, dir string, out io.Writer)
 		return err
 	}
 	defer p.Stop()
-	namespace := fmt.Sprintf("finops-story-%s-%08x", s.name, rand.Uint32())
+	namespace := fmt.Sprintf("%s%s-%08x", storyNamespaces, s.name, rand.Uint32())
 	if _, err := kubectl.Run(ctx, "create", "namespace", namespace); err != nil {
 		return err
 	}

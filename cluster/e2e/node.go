@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/controlplane"
 	"github.com/provider-finops/provider-finops/cluster/deployed"
 	"github.com/provider-finops/provider-finops/cluster/installation"
+	"github.com/provider-finops/provider-finops/cluster/node"
+	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/realm"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
@@ -22,6 +25,9 @@ type Image struct{ Name, Archive string }
 // recordedBefore is how long before the machine's time the first recorded hour
 // is, where stories are told at the machine's time.
 const recordedBefore = 5 * time.Hour
+
+// settleTimeout is how long released objects and their namespaces may take to go.
+const settleTimeout = time.Minute
 
 // tellOnNode tells the story in a harness of its own, in namespaces of its own.
 func (r *run) tellOnNode(ctx context.Context, s story, dir string, out io.Writer) error {
@@ -70,13 +76,53 @@ func (r *run) tellHere(ctx context.Context, s story, dir string, out io.Writer) 
 		return err
 	}
 	_, _ = fmt.Fprintf(out, "installed after %s\n", time.Since(installing).Round(100*time.Millisecond))
-	told := r.serve(ctx, s, dir, out, p, world.Testbed.Tools, append(world.Testbed.Environment(), databaseVariables(world.Psql)...))
+	tell := func() error {
+		env := append(world.Testbed.Environment(), databaseVariables(world.Psql)...)
+		return r.serve(ctx, s, dir, out, p, world.Testbed.Tools, append(env, "IMAGE="+r.Image.Name, "CONTAINERD="+node.Socket()))
+	}
+	if s.suite == anywhereSuite {
+		tell = func() error { return r.tellAsUser(ctx, s, p, dir, out) }
+	}
+	told := tell()
 	return errors.Join(told, r.asked.look(ctx, p.Kubectl, filepath.Join(dir, controlplane.AuditLog)))
+}
+
+// tellAsUser tells the story as in a cluster that a user has named: this one plays
+// that part. Then it shows that nothing stays, once the hour is over and a run has
+// charged it.
+func (r *run) tellAsUser(ctx context.Context, s story, p *deployed.Product, dir string, out io.Writer) error {
+	if _, err := p.Kubectl.Run(ctx, "apply", "-f", "examples/collectors"); err != nil {
+		return err
+	}
+	if err := p.WaitForCronJobs(ctx); err != nil {
+		return err
+	}
+	users := filepath.Join(dir, "user") // Whose folder has nothing of ours.
+	if err := os.Mkdir(users, 0o755); err != nil {
+		return fmt.Errorf("cannot make a folder for the user: %w", err)
+	}
+	if err := r.tellBeside(ctx, s, p.Kubectl.Kubeconfig, users, out); err != nil {
+		return err
+	}
+	if _, _, err := p.NextHour(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return process.WaitFor(ctx, "what the story has left to go", func(ctx context.Context) error {
+		namespaces, err := p.Kubectl.Run(ctx, "get", "namespaces", "--output=name")
+		if strings.Contains(namespaces, storyNamespaces) {
+			return fmt.Errorf("there are still %s", strings.Fields(namespaces))
+		}
+		return err
+	})
 }
 
 // atMachineTime says whether a story is told at the machine's own time: where
 // CronJobs fire, and where nobody moves the clock.
-func atMachineTime(s story) bool { return s.suite == nodeSuite || s.suite == anywhereSuite }
+func atMachineTime(s story) bool {
+	return s.suite == nodeSuite || s.suite == anywhereSuite || s.suite == hoursSuite
+}
 
 func anchor(s story) time.Time {
 	if atMachineTime(s) {

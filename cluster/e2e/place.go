@@ -33,6 +33,9 @@ const nodeSuite = "node"
 // there. All others are told there only when they are asked for.
 const anywhereSuite = "anywhere"
 
+// hoursSuite needs hours to pass, and nothing else.
+const hoursSuite = "hours"
+
 // suits says whether a story is told at the place if nobody asks for one.
 func suits(place string, s story, w world) bool {
 	switch place {

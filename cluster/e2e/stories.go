@@ -15,8 +15,13 @@ type story struct{ suite, name string }
 
 func (s story) String() string { return s.suite + "/" + s.name }
 
-// findStories lists the stories in order. Selected may be the name of a suite, of a
-// story, or both with a slash between; empty selects all.
+// is says whether the story is called that, or its suite.
+func (s story) is(selected string) bool {
+	return slices.Contains([]string{s.suite, s.name, s.String()}, selected)
+}
+
+// findStories lists the stories in order. Selected are names of suites, of stories,
+// or both with a slash between, parted by commas; empty selects all.
 func findStories(root, selected string) ([]story, error) {
 	return findIn(filepath.Join(root, suites), selected)
 }
@@ -37,7 +42,7 @@ func findIn(folder, selected string) ([]story, error) {
 	}
 	slices.SortFunc(all, func(a, b story) int { return strings.Compare(a.String(), b.String()) })
 	for _, s := range all {
-		if selected == "" || slices.Contains([]string{s.suite, s.name, s.String()}, selected) {
+		if selected == "" || slices.ContainsFunc(strings.Split(selected, ","), s.is) {
 			found = append(found, s)
 		}
 	}

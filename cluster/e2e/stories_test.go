@@ -32,6 +32,7 @@ func TestFindStories(t *testing.T) {
 		"Suite":   {reason: "A suite is all its stories.", selected: "finops", want: []string{"finops/deleted-target-ends", "finops/first-bill"}},
 		"Name":    {reason: "A name is every story of that name.", selected: "first-bill", want: []string{"finops/first-bill", "solar/first-bill"}},
 		"One":     {reason: "Both together are one story.", selected: "solar/first-bill", want: []string{"solar/first-bill"}},
+		"Several": {reason: "Some of them are told in the order of their names.", selected: "solar,deleted-target-ends", want: []string{"finops/deleted-target-ends", "solar/first-bill"}},
 		"Unknown": {reason: "A story that is not there is not passed, it is missing.", selected: "last-bill"},
 	}
 	for name, tc := range cases {

@@ -16,10 +16,9 @@ import (
 
 const certificateUsage = `provider-finops certificate [--namespace NAME] [--days N] [--also-trust FILE]
 
-Makes a certificate for the webhooks and prints what has to be applied: the
-Secret that the controller serves from, and, for the API server, whom to trust.
-The ValidatingWebhookConfiguration has to be there; no other field of it is
-touched:
+Makes a certificate for the webhooks and prints what has to be applied: for the
+API server whom to trust, and the Secret that the controller serves from. The
+ValidatingWebhookConfiguration has to be there; no other field of it is touched:
 
   provider-finops certificate | kubectl apply --server-side --field-manager=finops-certificate -f -
 
@@ -98,7 +97,7 @@ func certificateManifests(namespace string, c webhook.Certificate, trusted []byt
 		"webhooks": webhooks,
 	}
 	var out bytes.Buffer
-	for _, o := range []object{secret, configuration} {
+	for _, o := range []object{configuration, secret} { // Nobody presents what is not trusted yet.
 		text, err := yaml.Marshal(o)
 		if err != nil {
 			return nil, fmt.Errorf("cannot encode a manifest: %w", err)

@@ -27,7 +27,7 @@ func printed(t *testing.T, args ...string) (corev1.Secret, admissionv1.Validatin
 		configuration admissionv1.ValidatingWebhookConfiguration
 	)
 	documents := strings.Split(strings.TrimPrefix(stdout.String(), "---\n"), "---\n")
-	for i, into := range []any{&secret, &configuration} {
+	for i, into := range []any{&configuration, &secret} {
 		if err := yaml.UnmarshalStrict([]byte(documents[i]), into); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ Reports in JUnit's format go to _output/reports. The logs of a story that failed
 are kept, and its folder is named.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
 		on := flags.String("on", "", "`place` to tell them in: controlplane, node or named (default named, if a cluster is, else controlplane)")
-		selected := flags.String("suite", "", "run this `suite or story` only, such as finops, first-bill or finops/first-bill")
+		selected := flags.String("suite", "", "run these `suites or stories` only, such as finops, first-bill or finops/first-bill, parted by commas")
 		stories := flags.String("stories", "", "tell the stories of this `folder` of suites instead of those of the project")
 		parallel := flags.Int("parallel", 0, "run so many `stories` at once (default one for each CPU, at most 4; in a cluster of yours 1)")
 		return func(ctx context.Context, _ []string) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 )
 
-// The events of a CostJob (part 80.2), and two of ours: without them the user
+// The events of a CostJob (part 80.2), and three of ours: without them the user
 // would see a CronJob that never runs a pod, or none at all.
 const (
 	reasonIntervalNotRecognised event.Reason = "IntervalNotRecognised"
@@ -19,6 +19,7 @@ const (
 	reasonNameConflict          event.Reason = "NameConflict"
 	reasonImageMissing          event.Reason = "OperatorImageMissing"
 	reasonAccountElsewhere      event.Reason = "ServiceAccountElsewhere"
+	reasonRunSilent             event.Reason = "RunSilent"
 )
 
 // A refusal is why no CronJob is made for a CostJob. Somebody has to change

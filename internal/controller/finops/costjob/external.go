@@ -20,6 +20,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -32,6 +33,7 @@ type connector struct {
 	live     client.Reader // Reads from the server.
 	settings Settings
 	record   event.Recorder
+	clock    clock.PassiveClock
 }
 
 // Connect returns a client for one reconcile of one CostJob.
@@ -60,6 +62,9 @@ func (e *external) Observe(ctx context.Context, j *v1alpha1.CostJob) (managed.Ex
 	settled := e.next.settled(j)
 	if settled {
 		j.Report(e.scheduled())
+	}
+	if silent, is := silentRun(j, e.next.cronJob, e.clock.Now()); is {
+		e.record.Event(j, silent)
 	}
 
 	return managed.ExternalObservation{ResourceExists: e.next.cronJob != nil, ResourceUpToDate: settled}, nil

@@ -41,5 +41,6 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, s Settings) reconcile.Reco
 		live:     mgr.GetAPIReader(),
 		settings: s,
 		record:   frame.Recorder(mgr, Name),
+		clock:    o.Clock,
 	})
 }
