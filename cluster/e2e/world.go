@@ -41,9 +41,6 @@ type world struct {
 	Installed bool `json:"installed"`
 }
 
-// packageVersions are the same package twice, so that it can be upgraded.
-var packageVersions = []string{"v0.1.0", "v0.2.0"}
-
 // worldOf reads what the story begins with: its own file, or else its suite's.
 func worldOf(root string, s story) (w world, err error) {
 	for _, dir := range []string{filepath.Join(s.suite, s.name), s.suite} {
@@ -89,9 +86,8 @@ func (w world) preparePackage(ctx context.Context, root, dir string, into *insta
 	if err := into.Product.MoveTo(ctx, begin); err != nil { // It is not installed yet.
 		return err
 	}
-	file := filepath.Join(dir, "provider-finops.xpkg")
 	for _, version := range packageVersions {
-		if err := xp.Push(ctx, file, crossplane.Package, version); err != nil {
+		if err := xp.Push(ctx, packageFile(dir, version), crossplane.Package, version); err != nil {
 			return err
 		}
 	}
@@ -136,7 +132,7 @@ func (r *run) tellApart(ctx context.Context, s story, w world, dir string, out i
 	if err := w.build(ctx, r.Root, out); err != nil {
 		return err
 	}
-	if _, err := crossplane.BuildProvider(ctx, r.Root, "", filepath.Join(dir, "provider-finops.xpkg"), out); err != nil {
+	if err := buildPackages(ctx, r.Root, dir, out); err != nil {
 		return err
 	}
 	cmd, err := isolation.Command(ctx, "story", "--dir="+dir, "--binary="+r.binary, s.String())
