@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -60,9 +61,15 @@ func Manager(t testing.TB, with ...func(*ctrl.Options)) (ctrl.Manager, *Writes) 
 // user is an administrator.
 func ManagerAs(t testing.TB, user string, with ...func(*ctrl.Options)) (ctrl.Manager, *Writes) {
 	t.Helper()
-	writes := &Writes{}
 	cfg := Config(t)
 	cfg.Impersonate.UserName = user
+	return managerOf(t, cfg, with)
+}
+
+func managerOf(t testing.TB, cfg *rest.Config, with []func(*ctrl.Options)) (ctrl.Manager, *Writes) {
+	t.Helper()
+	writes := &Writes{}
+	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(writes.wrap)
 
 	skip := true

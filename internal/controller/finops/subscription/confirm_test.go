@@ -188,7 +188,7 @@ func TestConfirmedByTheServer(t *testing.T) {
 			server := store(t, tc.broken, append(tc.server, both...)...)
 			e := &external{connector: &connector{
 				cached:   view{Reader: cached},
-				live:     view{Reader: server, live: true},
+				live:     view{Reader: newSharing(server), live: true},
 				removed:  &removed{tombstones: (*mirror.Mirror)(nil).Tombstones},
 				replaced: newReplaced(),
 				evidence: newEvidence(server),

@@ -98,7 +98,7 @@ func live(t *testing.T, x *byField, seed uint64) {
 	l.fanout = fanout{cache: cache, evidence: newEvidence(server), replaced: newReplaced(), targets: &targetWatches{}}
 	l.fanout.removed = &removed{tombstones: (*mirror.Mirror)(nil).Tombstones, living: l.fanout.hasChildren}
 	l.controller = &connector{
-		cached: view{Reader: cache}, live: view{Reader: server, live: true}, targets: targets{watches: l.fanout.targets},
+		cached: view{Reader: cache}, live: view{Reader: newSharing(server), live: true}, targets: targets{watches: l.fanout.targets},
 		removed: l.fanout.removed, replaced: l.fanout.replaced, evidence: l.fanout.evidence,
 		clock: clocktesting.NewFakePassiveClock(noon.Time), record: xpevent.NewNopRecorder(), said: newOnce(),
 	}
