@@ -71,15 +71,19 @@ lint: ## Lint all code, with the import rules of the design.
 test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories.
 	@$(HARNESS) with --assets --postgres -- go test ./...
 	@go test -C cluster ./...
-	@$(HARNESS) e2e
+	@$(HARNESS) e2e --on=controlplane
 
 .PHONY: test-fast
 test-fast: ## Run the tests that need no server, for the inner loop.
 	go test ./internal/finops/... ./internal/clients/opencost/...
 
 .PHONY: e2e
-e2e: harness ## Run the kuttl stories (SUITE=name runs one).
-	@$(HARNESS) e2e $(if $(SUITE),--suite $(SUITE))
+e2e: harness ## Run the kuttl stories (SUITE=name, ON=controlplane|node|named, STORIES=folder).
+	@$(HARNESS) e2e $(if $(ON),--on=$(ON)) $(if $(STORIES),--stories=$(STORIES)) $(if $(SUITE),--suite=$(SUITE))
+
+.PHONY: e2e-node
+e2e-node: harness ## Run the stories of pods on a real node, and those that run anywhere (as root).
+	@$(HARNESS) e2e --on=node --suite=node,anywhere
 
 .PHONY: bench
 bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 and SCALE=0.1 choose).

@@ -106,6 +106,17 @@ func TestInstall(t *testing.T) {
 			}
 		}
 	})
+	t.Run("Aggregated", func(t *testing.T) {
+		// A role that others fill: whoever sets its rules empties it at every
+		// "kubectl apply", or is refused by the server.
+		for _, o := range parse(t, plain) {
+			_, aggregated := o.Object["aggregationRule"]
+			_, own := o.Object["rules"]
+			if aggregated && own {
+				t.Errorf("%s sets rules", o.GetName())
+			}
+		}
+	})
 	t.Run("Restricted", func(t *testing.T) { restricted(t, c, plain) })
 	t.Run("Certificate", func(t *testing.T) { trusted(t, kubectl) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 )
 
@@ -52,6 +53,12 @@ func suits(place string, s story, w world) bool {
 func (r *run) choose() ([]story, error) {
 	if !slices.Contains(Places, r.On) {
 		return nil, fmt.Errorf("there is no place %q to tell stories in; there are %q", r.On, Places)
+	}
+	if r.Stories != "" {
+		var err error
+		if r.Stories, err = filepath.Abs(r.Stories); err != nil {
+			return nil, fmt.Errorf("cannot find the stories: %w", err)
+		}
 	}
 	found, err := findIn(r.folder(), r.Selected)
 	if err != nil || r.Selected != "" || r.Stories != "" {

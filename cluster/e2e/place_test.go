@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/provider-finops/provider-finops/cluster/toolbox"
+)
+
+// TestSuits says what is told where if nobody asks for a story by its name.
+func TestSuits(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		place  string
+		suite  string
+		world  world
+		want   bool
+	}{
+		"ControlPlane": {reason: "What needs no pods is told without.", place: OnControlPlane, suite: "finops", want: true},
+		"NoPods":       {reason: "What is about pods is not.", place: OnControlPlane, suite: nodeSuite},
+		"Node":         {reason: "A node can do all that, and more.", place: OnNode, suite: "finops", want: true},
+		"Crossplane":   {reason: "But for what begins in a cluster of another making.", place: OnNode, suite: "package", world: world{Crossplane: true}},
+		"Harmless":     {reason: "In a user's cluster nobody is disturbed …", place: OnNamed, suite: anywhereSuite, want: true},
+		"Elections":    {reason: "… so nobody is elected there …", place: OnNamed, suite: "finops"},
+		"Time":         {reason: "… and no clock is moved.", place: OnNamed, suite: hoursSuite},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, suits(tc.place, story{suite: tc.suite, name: "x"}, tc.world)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestChoose chooses among the project's own stories.
+func TestChoose(t *testing.T) {
+	root, err := toolbox.ProjectRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, want := range map[string]map[string]bool{
+		OnControlPlane: {"anywhere": true, "hours": true, "finops": true, "node": false},
+		OnNode:         {"anywhere": true, "hours": true, "finops": true, "node": true},
+		OnNamed:        {"anywhere": true, "hours": false, "finops": false, "node": false},
+	} {
+		r := run{Options: Options{Root: root, On: place}}
+		stories, err := r.choose()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{"anywhere": false, "hours": false, "finops": false, "node": false}
+		for _, s := range stories {
+			if _, ours := got[s.suite]; ours {
+				got[s.suite] = true
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: suites: -want, +got:\n%s", place, diff)
+		}
+	}
+	if _, err := (&run{Options: Options{Root: root, On: "elsewhere"}}).choose(); err == nil {
+		t.Error("want a place that is not there to be refused")
+	}
+}
