@@ -220,6 +220,7 @@ func (c *Crossplane) startCore(ctx context.Context) error {
 		"--debug", "core", "start", "--package-runtime=" + c.options.Runtime,
 		"--xpkg-cache-dir=" + cache, "--tls-client-certs-dir=" + certificates,
 		"--poll-interval=10s", "--max-reconcile-rate=10", fmt.Sprintf("--metrics-port=%d", coreMetricsPort),
+		"--circuit-breaker-burst=1000", // What happens here in a minute takes hours elsewhere.
 	}); err != nil {
 		return err
 	}
