@@ -93,6 +93,13 @@ bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 a
 bench-docs: ## Put the last report of make bench into docs/performance.md.
 	go run ./cmd/bench --document docs/performance.md
 
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Feed the parsers with what nobody thought of (FUZZTIME=5s for each of them).
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z]+' internal | while IFS=: read -r file fuzz; do \
+		go test -run='^$$' -fuzz="^$${fuzz#func }$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit; done
+
 .PHONY: clean
 clean: ## Remove what was built here (the cache outside the repository stays).
 	rm -rf $(OUTPUT)
