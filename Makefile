@@ -12,6 +12,9 @@ OUTPUT  := _output
 HARNESS := $(OUTPUT)/harness
 LINTER  := $(OUTPUT)/golangci-lint
 
+# The modules with code of our own. Others only pin tools.
+MODULES := . cluster cluster/function cluster/argocd
+
 # The linter's cache remembers findings by a file's content with the path it had
 # then: shared between two clones it reports the other clone's files and cannot
 # read their nolint comments. Every clone keeps its own.
@@ -60,17 +63,17 @@ generate: ## Regenerate what is generated: deepcopy and CRDs.
 .PHONY: verify
 verify: generate ## Regenerate and fail if anything differs from what is committed; check module files.
 	@test -z "$$(git status --porcelain -- apis package/crds)" || { git --no-pager diff -- apis package/crds; git status --porcelain -- apis package/crds; echo "generated files are out of date: run 'make generate' and commit"; exit 1; }
-	@for m in . cluster; do (cd $$m && go mod tidy -diff && go mod verify >/dev/null); done
+	@for m in $(MODULES); do (cd $$m && go mod tidy -diff && go mod verify >/dev/null); done
 
 .PHONY: lint
 lint: ## Lint all code, with the import rules of the design.
 	@go build -C cluster/lint -trimpath -gcflags=all=-dwarf=false -ldflags="-s -w" -o $(CURDIR)/$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@for m in . cluster; do (cd $$m && $(CURDIR)/$(LINTER) run --config $(CURDIR)/.golangci.yml ./...); done
+	@for m in $(MODULES); do (cd $$m && $(CURDIR)/$(LINTER) run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: test
 test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories.
 	@$(HARNESS) with --assets --postgres -- go test ./...
-	@go test -C cluster ./...
+	@for m in $(filter-out .,$(MODULES)); do go test -C $$m ./...; done
 	@$(HARNESS) e2e --on=controlplane
 
 .PHONY: test-fast
