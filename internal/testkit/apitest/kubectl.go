@@ -16,20 +16,8 @@ import (
 // administrator, with a text for its stdin, and returns what it prints.
 func Kubectl(t testing.TB) func(stdin string, args ...string) (string, error) {
 	t.Helper()
-	env := start(t)
-	user, err := env.AddUser(envtest.User{Name: "kubectl", Groups: []string{"system:masters"}}, nil)
-	if err != nil {
-		t.Fatalf("cannot add a user for kubectl: %v", err)
-	}
-	kubeconfig, err := user.KubeConfig()
-	if err != nil {
-		t.Fatalf("cannot write a kubeconfig for kubectl: %v", err)
-	}
-	folder := t.TempDir()
-	file := filepath.Join(folder, "kubeconfig")
-	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
-		t.Fatalf("cannot store a kubeconfig for kubectl: %v", err)
-	}
+	file := Kubeconfig(t, "kubectl")
+	folder := filepath.Dir(file)
 	dir, err := assets()
 	if err != nil {
 		t.Fatal(err)
@@ -44,4 +32,23 @@ func Kubectl(t testing.TB) func(stdin string, args ...string) (string, error) {
 		}
 		return out.String(), nil
 	}
+}
+
+// Kubeconfig returns the file by which a process reaches the server, as an
+// administrator of that name.
+func Kubeconfig(t testing.TB, name string) string {
+	t.Helper()
+	user, err := start(t).AddUser(envtest.User{Name: name, Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatalf("cannot add user %s: %v", name, err)
+	}
+	kubeconfig, err := user.KubeConfig()
+	if err != nil {
+		t.Fatalf("cannot write a kubeconfig for %s: %v", name, err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		t.Fatalf("cannot store a kubeconfig for %s: %v", name, err)
+	}
+	return file
 }
