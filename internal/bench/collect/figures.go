@@ -29,6 +29,7 @@ type figures struct {
 // A pass is one run over the rows.
 type pass struct {
 	wall, cpu time.Duration // CPU of the collecting process alone.
+	server    time.Duration // CPU of the server, for the process.
 	memory    int64         // At most.
 	wal       int64
 }
@@ -43,6 +44,7 @@ func (f *figures) speedNotes() []string {
 		fmt.Sprintf("%d rows of %d hours, %d bytes of JSON each", f.rows, hours, f.itemBytes),
 		fmt.Sprintf("collected in %.1f s, of which the process computed %.1f s (%.1f µs a row); a bare COPY took %.1f s",
 			f.closed.wall.Seconds(), f.closed.cpu.Seconds(), perRow(f.closed.cpu), f.raw.wall.Seconds()),
+		bottleneck(f.closed.wall, f.closed.cpu, f.closed.server),
 		fmt.Sprintf("reading the answers alone, decoded and thrown away, took %.1f s (%.1f µs an item, %.0f MB/s)",
 			f.decoded.Seconds(), perRow(f.decoded), float64(f.decodedBytes)/1e6/f.decoded.Seconds()),
 	}

@@ -90,7 +90,7 @@ func better(before, now pass) pass {
 	}
 	now.memory = max(now.memory, before.memory)
 	if before.wall < now.wall {
-		now.wall, now.cpu = before.wall, before.cpu
+		now.wall, now.cpu, now.server = before.wall, before.cpu, before.server
 	}
 	return now
 }
@@ -190,7 +190,9 @@ func (r *rig) collect(ctx context.Context, pool *pgxpool.Pool, variables ...stri
 	if err != nil {
 		return pass{}, err
 	}
+	computed := watchServer(ctx, pool)
 	p, err := r.run(ctx, pool, variables...)
+	p.server = computed()
 	if err != nil {
 		return pass{}, err
 	}
