@@ -62,7 +62,8 @@ var crossplaneCommand = command{
 	summary: "Run a cluster with Crossplane and the product as its package, and print where it is.",
 	details: `What it prints are lines for a shell. Crossplane listens on every interface, so
 all of it runs in a network of its own; the addresses printed lead there. There
-is no node: the harness runs the package as the package manager wants it.
+is no node: the harness runs the package as the package manager wants it, and a
+composition function of its own for the two that the examples install.
 
 ` + lifetimeText + `
 Then everything is stopped, and all data removed.`,
@@ -118,6 +119,9 @@ func (w withCrossplane) outside(ctx context.Context) (err error) {
 	if _, err := toolbox.Open(ctx, w.root, os.Stderr, toolbox.ControlPlane...); err != nil {
 		return err
 	}
+	if _, err := toolbox.Function(ctx, w.root, os.Stderr); err != nil {
+		return err
+	}
 	if _, err := crossplane.BuildProvider(ctx, w.root, "", filepath.Join(w.dir, packageFile), os.Stderr); err != nil {
 		return err
 	}
@@ -152,11 +156,20 @@ func (w withCrossplane) inside(ctx context.Context) error {
 		return err
 	}
 	defer i.Stop()
-	xp, err := i.StartCrossplane(ctx, crossplane.Options{Root: w.root, Activate: w.activate, Progress: os.Stderr})
+	xp, err := i.StartCrossplane(ctx, crossplane.Options{
+		Root: w.root, Activate: w.activate, Functions: crossplane.FunctionAddresses(), Progress: os.Stderr,
+	})
 	if err != nil {
 		return err
 	}
 	if err := xp.Push(ctx, filepath.Join(w.dir, packageFile), crossplane.Package, version); err != nil {
+		return err
+	}
+	function, err := toolbox.Function(ctx, w.root, os.Stderr)
+	if err != nil {
+		return err
+	}
+	if err := i.OfferFunctions(ctx, function.Path("function")); err != nil {
 		return err
 	}
 	if !w.bare {
@@ -164,7 +177,7 @@ func (w withCrossplane) inside(ctx context.Context) error {
 			return err
 		}
 	}
-	server, err := control.Serve(i.Product)
+	server, err := control.Serve(i.Commanded())
 	if err != nil {
 		return err
 	}
