@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -33,16 +34,25 @@ func activated(why string) event.Event {
 	return event.Normal(reasonActivated, "billed from now on: "+why)
 }
 
-func deactivated(cause string) event.Event {
-	return event.Normal(reasonDeactivated, "billed no longer: "+cause)
+// deactivated says what cannot be seen in the object: that nothing opens the
+// contract again, whatever is repaired.
+func deactivated(d gate.Decision) event.Event {
+	if d.Reason == gate.MarkedForDeletion {
+		return event.Normal(reasonDeactivated, "billed no longer: "+string(d.Reason))
+	}
+	return event.Normal(reasonDeactivated, fmt.Sprintf("billed no longer: %s: %s; this is final, another subscription has to take its place", d.Reason, d.Message))
 }
 
 func deletionBlocked(message string) event.Event {
 	return event.Normal(reasonDeletionBlocked, message)
 }
 
-func gateFailed(why, message string) event.Event {
-	return event.Warning(reasonGateFailed, errors.Errorf("%s: %s", why, message))
+func gateFailed(why, message string, active bool) event.Event {
+	follows := "nothing is billed until every gate passes"
+	if active {
+		follows = "it is billed on meanwhile"
+	}
+	return event.Warning(reasonGateFailed, errors.Errorf("%s: %s; %s", why, message, follows))
 }
 
 func noChargeCollector() event.Event {
@@ -78,7 +88,7 @@ func (e *external) announce(before, after *v1alpha1.Subscription, d gate.Decisio
 		e.record.Event(after, activated(string(d.Reason)))
 	}
 	if before.Status.DeactivatedAt == nil && after.Status.DeactivatedAt != nil {
-		e.record.Event(after, deactivated(string(d.Reason)))
+		e.record.Event(after, deactivated(d))
 	}
 	e.announceHold(before, after, d)
 	e.announceDeletion(before, after)
@@ -121,7 +131,7 @@ func (e *external) announceHold(before, after *v1alpha1.Subscription, d gate.Dec
 	}
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.TypeReady)
 	if was == nil || was.Reason != string(d.Reason) {
-		e.record.Event(after, gateFailed(string(d.Reason), d.Message))
+		e.record.Event(after, gateFailed(string(d.Reason), d.Message, after.Status.ActivatedAt != nil))
 	}
 	if len(d.Loop) > 0 && e.said.first(after.UID, reasonParentCycle, 0) {
 		e.record.Event(after, parentCycle(d.Loop))

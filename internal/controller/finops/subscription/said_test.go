@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,7 +63,13 @@ func TestTermsAreSaidOnce(t *testing.T) {
 	left := look{Ready: "True/Orphaned", Active: "True/Orphaned", Activated: true, Synced: synced}
 	r.becomes(orphaned, left)
 	r.resyncs(10)
-	r.said(child, "Deactivated")
+	want = fmt.Sprintf("billed no longer: ParentDeactivated: %s; this is final, another subscription has to take its place", message(child, v1alpha1.TypeActive))
+	if diff := cmp.Diff(want, r.said(child, "Deactivated")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff("billed no longer: MarkedForDeletion", r.said(parent, "Deactivated")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 	got := r.events(child)
 	if diff := cmp.Diff(map[string]int{"Activated": 1, "Deactivated": 1, "NoUsageBilled": 1, "PolicyOverridden": 1}, withoutHolds(got)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -70,6 +77,40 @@ func TestTermsAreSaidOnce(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"Activated": 1}, withoutHolds(r.events(orphaned))); diff != "" {
 		t.Errorf("who has nothing of his own overrides nothing: -want +got:\n%s", diff)
 	}
+}
+
+// TestHoldsAreSaid tells who waits that nothing is billed, and who is active that
+// billing goes on.
+func TestHoldsAreSaid(t *testing.T) {
+	r := start(t)
+	basic := r.offer("basic")
+	waits, active := r.subscribe("waits", "", "nothing"), r.subscribe("active", "", "basic")
+	r.becomes(waits, held("OfferingNotFound"))
+	want := fmt.Sprintf("OfferingNotFound: offering %s/nothing does not exist; nothing is billed until every gate passes", r.ns)
+	if diff := cmp.Diff(want, r.said(waits, "GateFailed")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	r.becomes(active, billed)
+	if err := r.Patch(t.Context(), basic, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Delete(t.Context(), basic); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err := r.Patch(t.Context(), basic, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	want = fmt.Sprintf("OfferingNotFound: offering %s/basic does not exist; it is billed on meanwhile", r.ns)
+	apitest.Eventually(t, "the objection to who is active", func(ctx context.Context) error {
+		list := &corev1.EventList{} // It may have waited for a moment before, too.
+		if err := r.List(ctx, list, client.InNamespace(r.ns)); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.InvolvedObject.UID == active.UID && e.Message == want }) {
+			return fmt.Errorf("none of %d events says so", len(list.Items))
+		}
+		return nil
+	})
 }
 
 // withoutHolds leaves out what depends on the order of arrival.
