@@ -73,7 +73,7 @@ lint: ## Lint all code, with the import rules of the design.
 .PHONY: test
 test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories.
 	@$(HARNESS) with --assets --postgres -- go test ./...
-	@for m in $(filter-out .,$(MODULES)); do go test -C $$m ./...; done
+	@for m in $(filter-out .,$(MODULES)); do go test -C $$m -timeout=30m ./...; done
 	@$(HARNESS) e2e --on=controlplane
 
 .PHONY: test-fast
