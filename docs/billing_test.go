@@ -76,3 +76,41 @@ func TestExplanationsAreShown(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstBoundaries computes the table of boundaries that the page on billing
+// shows.
+func TestFirstBoundaries(t *testing.T) {
+	page := read(t, "concepts/billing.md")
+	cases := map[string]struct {
+		alignment tick.Alignment
+		period    string
+		activated string
+		format    string // Of the boundaries, as far as the line writes them out.
+		line      string
+	}{
+		"OwnCycle": {tick.ActivatedAt, "90m", "2026-03-05T10:20:00Z", "15:04, 15:04, 15:04", "| `ActivatedAt`, `90m` | 2026-03-05 10:20 | %s |"},
+		"Hours":    {tick.HourBoundary, "6", "2026-03-05T10:20:00Z", "15:04, 15:04, 15:04", "| `HourBoundary`, `6` | 2026-03-05 10:20 | %s |"},
+		"Days":     {tick.DayBoundary, "7", "2026-03-05T22:00:00Z", "January 2, 2, 2", "| `DayBoundary`, `7` | 2026-03-05 22:00 | %s at 00:00 |"},
+		"Months":   {tick.MonthBoundary, "3", "2026-08-12T09:15:00Z", "January 2, January 2", "| `MonthBoundary`, `3` | 2026-08-12 09:15 | %s |"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			activated, err := time.Parse(time.RFC3339, tc.activated)
+			if err != nil {
+				t.Fatal(err)
+			}
+			terms, err := tick.ParseTerms(tc.alignment, tc.period, 1, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fee := terms.Over(tick.Life{ActivatedAt: activated})
+			var shown []string
+			for n, layout := range strings.Split(tc.format, ", ") {
+				shown = append(shown, fee.Boundary(int64(n+1)).Format(layout))
+			}
+			if want := fmt.Sprintf(tc.line, strings.Join(shown, ", ")); !strings.Contains(page, want) {
+				t.Errorf("The page has to show %q", want)
+			}
+		})
+	}
+}

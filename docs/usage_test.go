@@ -30,27 +30,37 @@ func TestFiguresOfUsage(t *testing.T) {
 		line     string
 	}{
 		"Opening": {
-			pricing.MeterCPUHour, 31000, money.Margin{FactorMilli: &factor}, tick.Life{ActivatedAt: minute(15)},
+			pricing.MeterCPUHour, 31000,
+			money.Margin{FactorMilli: &factor},
+			tick.Life{ActivatedAt: minute(15)},
 			charge.Measurement{Cores: big.NewRat(5, 2)},
 			"| 2.5 cores for an hour, activated at minute 15; rate 31000, factor 1150 |",
 		},
 		"Memory": {
-			pricing.MeterRAMGbHour, 4000, money.Margin{AbsoluteMicros: &plus}, tick.Life{ActivatedAt: minute(0)},
+			pricing.MeterRAMGbHour, 4000,
+			money.Margin{AbsoluteMicros: &plus},
+			tick.Life{ActivatedAt: minute(0)},
 			charge.Measurement{Bytes: big.NewRat(3*gib, 1)},
 			"| 3 GiB for an hour; rate 4000, plus 200 |",
 		},
 		"Ending": {
-			pricing.MeterRAMGbHour, 4000, money.Margin{AbsoluteMicros: &plus}, tick.Life{ActivatedAt: minute(0), DeactivatedAt: minute(45)},
+			pricing.MeterRAMGbHour, 4000,
+			money.Margin{AbsoluteMicros: &plus},
+			tick.Life{ActivatedAt: minute(0), DeactivatedAt: minute(45)},
 			charge.Measurement{Bytes: big.NewRat(3*gib, 1)},
 			"| the same, ended at minute 45 |",
 		},
 		"Volume": {
-			pricing.MeterPVGbHour, 120, money.Margin{}, tick.Life{ActivatedAt: minute(0)},
+			pricing.MeterPVGbHour, 120,
+			money.Margin{},
+			tick.Life{ActivatedAt: minute(0)},
 			charge.Measurement{PVByteHours: big.NewRat(10*gib, 1)},
 			"| 10 GiB of volume for an hour; rate 120 |",
 		},
 		"Network": {
-			pricing.MeterNetworkGb, 90000, money.Margin{}, tick.Life{ActivatedAt: minute(0)},
+			pricing.MeterNetworkGb, 90000,
+			money.Margin{},
+			tick.Life{ActivatedAt: minute(0)},
 			charge.Measurement{NetworkBytes: big.NewRat(2*gib, 1)},
 			"| 1.5 GiB sent and 0.5 GiB received; rate 90000 |",
 		},

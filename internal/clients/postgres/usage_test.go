@@ -166,6 +166,31 @@ func (l ledger) count(t *testing.T, hour time.Time, rows []reference.Allocation,
 	}
 }
 
+// agree compares all figures.
+func (l ledger) agree(t *testing.T, got ledger) {
+	t.Helper()
+	for p, c := range l {
+		if got[p] == nil || got[p].String() != c.String() {
+			t.Errorf("subject %d, hour %s, book %d: want %s, got %v", p.subject, p.hour, p.book, c, got[p])
+		}
+	}
+	for p := range got {
+		if l[p] == nil {
+			t.Errorf("subject %d, hour %s, book %d: want nothing, got %s", p.subject, p.hour, p.book, got[p])
+		}
+	}
+}
+
+// withNobodys adds rows that no source names, some of them in a reserved namespace.
+func withNobodys(rows []reference.Allocation) []reference.Allocation {
+	for i, namespace := range []string{"nobody", "nobody", "__idle__", "__idle__"} {
+		row := rows[i]
+		row.Namespace, row.Controller, row.Kind, row.Pod = namespace, "nothing", "nothing", "nothing"
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // TestUsageAgreesWithTheRules compares what the statement selects and adds up
 // with a walk over every row by the rules of usage sources: random sources that
 // overlap, names that look alike, rows and lives that begin and end anywhere. What
@@ -179,12 +204,7 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 	measured := map[time.Time][]reference.Allocation{}
 	for n := range 4 {
 		hour := midday.Add(time.Duration(n) * time.Hour)
-		measured[hour] = reference.RandomRows(r, hour, books, 150)
-		for i, namespace := range []string{"nobody", "nobody", "__idle__", "__idle__"} { // And what no source names.
-			row := measured[hour][i]
-			row.Namespace, row.Controller, row.Kind, row.Pod = namespace, "nothing", "nothing", "nothing"
-			measured[hour] = append(measured[hour], row)
-		}
+		measured[hour] = withNobodys(reference.RandomRows(r, hour, books, 150))
 		plantRows(t, db.Pool, hour, measured[hour], ids)
 	}
 
@@ -257,14 +277,5 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 	if len(want) < 300 {
 		t.Errorf("Only %d figures: the random world is too empty to say anything", len(want))
 	}
-	for p, c := range want {
-		if got[p] == nil || got[p].String() != c.String() {
-			t.Errorf("subject %d, hour %s, book %d: want %s, got %v", p.subject, p.hour, p.book, c, got[p])
-		}
-	}
-	for p := range got {
-		if want[p] == nil {
-			t.Errorf("subject %d, hour %s, book %d: want nothing, got %s", p.subject, p.hour, p.book, got[p])
-		}
-	}
+	want.agree(t, got)
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -153,7 +154,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "away", http.StatusInternalServerError)
 		return
 	}
-	var answer any
+	var answer runtime.Object
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
 		a.tokens.Add(1)
@@ -162,7 +163,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		review.Status.User = authenticationv1.UserInfo{
 			Username: "scraper", UID: "1", Groups: []string{"monitoring"}, Extra: map[string]authenticationv1.ExtraValue{"pod": {"prometheus-0"}},
 		}
-		answer = review
+		answer = &review
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		a.rights.Add(1)
 		review := authorizationv1.SubjectAccessReview{}
@@ -172,10 +173,15 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.spec.Store(&review.Spec)
 		review.Status.Allowed = a.allowed.Load()
-		answer = review
+		answer = &review
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // A client that has gone needs no answer.
+	text, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(text) // A client that has gone needs no answer.
 }
 
 // TestMemory counts what the API server is asked. An answer is good for as long

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func collect(dsn string) error {
 	}
 	settings := crowdSettings(dsn)
 	settings.Hint.Scheduled = crowdHour
+	debug.SetGCPercent(30) // As the program has it for its jobs.
 	machine := clock.RealClock{}
 	began := machine.Now()
 	err = charge.Run(context.Background(), settings, charge.Dependencies{

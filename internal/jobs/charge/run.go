@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,10 +31,6 @@ type Dependencies struct {
 	Clock  clock.PassiveClock
 	Log    logr.Logger
 }
-
-// gcPercent lets the collector collect its garbage early: a run allocates much,
-// holds little, and its pod has little memory.
-const gcPercent = 30
 
 // run is one run of the collector.
 type run struct {
@@ -67,7 +62,6 @@ type run struct {
 // leaves the work to that one and returns nil.
 func Run(ctx context.Context, s Settings, d Dependencies) error {
 	r := &run{Settings: s, client: d.Client, log: d.Log, now: d.Clock.Now().UTC(), tally: tally{sum: charge.Claims{}}}
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	for _, note := range s.Notes {
 		r.log.Info(note)
 	}
