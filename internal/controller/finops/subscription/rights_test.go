@@ -50,13 +50,12 @@ func kindOfTheirs(t *testing.T, c client.Client, group string) (apiVersion strin
 }
 
 // object creates an object of any kind, as soon as the server knows the kind.
-func (r *rig) object(apiVersion, kind, name string) *unstructured.Unstructured {
+func (r *rig) object(apiVersion, kind, name string) {
 	r.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": r.ns, "name": name}, "revision": int64(1), "data": map[string]any{"of": name}}}
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
 	apitest.Eventually(r.t, "a "+kind, func(ctx context.Context) error { return r.Create(ctx, u) })
-	return u
 }
 
 // grant binds a role to the controller.

@@ -11,21 +11,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 )
 
+// bubble is the clock of the goroutines that a test has to itself: nothing waits
+// for it in earnest.
+var bubble = clock.RealClock{}
+
 // slowly answers after a second, with what was true when it was asked: a
 // generation that grows by the second.
 func slowly(reads *atomic.Int32, fails error) interceptor.Funcs {
-	began := time.Now()
+	began := bubble.Now()
 	return interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 		reads.Add(1)
 		into.SetName(key.Name)
-		into.SetGeneration(int64(time.Since(began) / time.Second))
-		time.Sleep(time.Second)
+		into.SetGeneration(int64(bubble.Since(began) / time.Second))
+		bubble.Sleep(time.Second)
 		return fails
 	}}
 }
@@ -36,14 +41,14 @@ func slowly(reads *atomic.Int32, fails error) interceptor.Funcs {
 func TestSharedReadIsNoOlderThanItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
-		began := time.Now()
+		began := bubble.Now()
 		shared := newSharing(store(t, slowly(&reads, nil)))
 
 		var all sync.WaitGroup
 		for i := range 100 {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
-				asked := time.Since(began)
+				bubble.Sleep(time.Duration(i) * 50 * time.Millisecond)
+				asked := bubble.Since(began)
 				o := &v1alpha1.Offering{}
 				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "basic"}, o); err != nil {
 					t.Error(err)
