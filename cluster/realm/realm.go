@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, g group, stdout, stderr io.Writer) 
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
-			started <- fmt.Errorf("cannot make namespaces: %w", err)
+			started <- fmt.Errorf("cannot make namespaces, which in a container takes a privileged one: %w", err)
 			return
 		}
 		started <- nil
