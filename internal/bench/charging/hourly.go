@@ -31,11 +31,11 @@ func hourly(ctx context.Context, env *bench.Env) (_ bench.Measure, err error) {
 	if assets == "" {
 		return bench.Measure{}, errors.New("KUBEBUILDER_ASSETS must name an API server to measure on; make bench finds one")
 	}
-	r, err := newRig(ctx, env)
+	r, err := newStand(ctx, env)
 	if err != nil {
 		return bench.Measure{}, err
 	}
-	defer r.close()
+	defer r.Close()
 
 	never := false
 	control := &envtest.Environment{
@@ -47,7 +47,7 @@ func hourly(ctx context.Context, env *bench.Env) (_ bench.Measure, err error) {
 	if err != nil {
 		return bench.Measure{}, fmt.Errorf("cannot start an API server: %w", err)
 	}
-	kubeconfig := filepath.Join(r.folder, "kubeconfig")
+	kubeconfig := filepath.Join(r.Folder, "kubeconfig")
 	if err := os.WriteFile(kubeconfig, control.KubeConfig, 0o600); err != nil {
 		return bench.Measure{}, fmt.Errorf("cannot write the kubeconfig: %w", err)
 	}
@@ -63,14 +63,14 @@ func hourly(ctx context.Context, env *bench.Env) (_ bench.Measure, err error) {
 	return r.hourly(ctx, kube, kubeconfig)
 }
 
-func (r *rig) hourly(ctx context.Context, kube client.Client, kubeconfig string) (bench.Measure, error) {
-	size := r.env.Scaled(members)
+func (r *stand) hourly(ctx context.Context, kube client.Client, kubeconfig string) (bench.Measure, error) {
+	size := r.Env.Scaled(members)
 	pool, drop, err := r.database(ctx, 4, size, size)
 	if err != nil {
 		return bench.Measure{}, err
 	}
 	defer drop()
-	r.env.Logf("creating %d Subscriptions", size)
+	r.Env.Logf("creating %d Subscriptions", size)
 	if err := populate(ctx, kube, size); err != nil {
 		return bench.Measure{}, err
 	}
@@ -78,12 +78,12 @@ func (r *rig) hourly(ctx context.Context, kube client.Client, kubeconfig string)
 		return bench.Measure{}, err
 	}
 
-	r.env.Logf("patching %d statuses", size)
+	r.Env.Logf("patching %d statuses", size)
 	before, err := patchAll(ctx, kube, size, 1)
 	if err != nil {
 		return bench.Measure{}, err
 	}
-	r.env.Logf("charging the next hour")
+	r.Env.Logf("charging the next hour")
 	changed, err := r.run(ctx, kubeconfig, pool, begin.Add(2*time.Hour))
 	if err != nil {
 		return bench.Measure{}, err
@@ -98,10 +98,10 @@ func (r *rig) hourly(ctx context.Context, kube client.Client, kubeconfig string)
 	}
 	bare := (before + after) / 2 // The machine is noisy.
 	return bench.Measure{
-		Value: changed.wall.Seconds(), Limit: bare.Seconds(), Unit: "s",
+		Value: changed.Wall.Seconds(), Limit: bare.Seconds(), Unit: "s",
 		Notes: []string{
 			fmt.Sprintf("%d Subscriptions, all of them changed; bare patches took %s before and %s after", size, before.Round(1e6), after.Round(1e6)),
-			fmt.Sprintf("the same hour again, nobody changed: %s, no request but for the lists; peak %.1f MiB", settled.wall.Round(1e6), mebibytes(changed.memory)),
+			fmt.Sprintf("the same hour again, nobody changed: %s, no request but for the lists; peak %.1f MiB", settled.Wall.Round(1e6), mebibytes(changed.Memory)),
 		},
 	}, nil
 }

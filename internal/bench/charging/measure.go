@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/provider-finops/provider-finops/internal/bench"
+	"github.com/provider-finops/provider-finops/internal/bench/rig"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 )
 
@@ -16,27 +17,28 @@ type figures struct {
 	members, items int
 	rows           int64 // Of the first day.
 
-	idle, first, again, large pass
+	idle, first, again, large rig.Pass
 	statement                 time.Duration
 }
 
 func measure(ctx context.Context, env *bench.Env) (*figures, error) {
-	r, err := newRig(ctx, env)
+	r, err := newStand(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.Close()
 	f := &figures{members: env.Scaled(members), items: env.Scaled(hourItems)}
 	if err := r.firstDay(ctx, f); err != nil {
 		return nil, err
 	}
-	return f, r.largeHour(ctx, f)
+	f.large, err = r.hourOf(ctx, f.items, f.members)
+	return f, err
 }
 
 // firstDay charges everybody for a day of which nobody has a row, nor a version
 // in the mirror, and then once more, which writes nothing. The better of two
 // single statements, before and after, is the limit.
-func (r *rig) firstDay(ctx context.Context, f *figures) error {
+func (r *stand) firstDay(ctx context.Context, f *figures) error {
 	pool, drop, err := r.database(ctx, hours, f.members, f.members)
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ func (r *rig) firstDay(ctx context.Context, f *figures) error {
 	if f.statement, err = r.oneStatement(ctx, f.members); err != nil {
 		return err
 	}
-	r.env.Logf("charging %d Subscriptions for %d hours", f.members, hours)
+	r.Env.Logf("charging %d Subscriptions for %d hours", f.members, hours)
 	if f.first, err = r.run(ctx, kubeconfig, pool, begin.Add(hours*time.Hour)); err != nil {
 		return err
 	}
@@ -81,26 +83,9 @@ func (r *rig) firstDay(ctx context.Context, f *figures) error {
 	return err
 }
 
-// largeHour charges everybody for one hour with many allocation rows.
-func (r *rig) largeHour(ctx context.Context, f *figures) error {
-	pool, drop, err := r.database(ctx, 1, f.items, f.members)
-	if err != nil {
-		return err
-	}
-	defer drop()
-	_, kubeconfig, stop, err := r.serve(f.members)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	r.env.Logf("charging an hour of %d allocation rows", f.items)
-	f.large, err = r.run(ctx, kubeconfig, pool, begin.Add(time.Hour))
-	return err
-}
-
 // oneStatement writes the same rows of the closed hours without any program, and
 // those of the hour in progress, and tells how long that took.
-func (r *rig) oneStatement(ctx context.Context, size int) (time.Duration, error) {
+func (r *stand) oneStatement(ctx context.Context, size int) (time.Duration, error) {
 	pool, drop, err := r.database(ctx, hours, size, size)
 	if err != nil {
 		return 0, err
@@ -109,9 +94,9 @@ func (r *rig) oneStatement(ctx context.Context, size int) (time.Duration, error)
 	if err := mirror(ctx, pool, size); err != nil {
 		return 0, err
 	}
-	r.env.Logf("writing the same rows by one statement")
-	if _, err := pool.Exec(ctx, "CHECKPOINT"); err != nil {
-		return 0, fmt.Errorf("cannot write a checkpoint: %w", err)
+	r.Env.Logf("writing the same rows by one statement")
+	if err := rig.Checkpoint(ctx, pool); err != nil {
+		return 0, err
 	}
 	began := time.Now()
 	tag, err := pool.Exec(ctx, `

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/provider-finops/provider-finops/internal/bench"
+	"github.com/provider-finops/provider-finops/internal/bench/rig"
 )
 
 const memoryBound = 64 << 20
@@ -28,13 +29,13 @@ type figures struct {
 
 // A pass is one run over the rows.
 type pass struct {
-	wall, cpu time.Duration // CPU of the collecting process alone.
-	server    time.Duration // CPU of the server, for the process.
-	memory    int64         // At most.
-	wal       int64
+	rig.Pass
+
+	server time.Duration // CPU of the server, for the process.
+	wal    int64
 }
 
-func (f *figures) rate(p pass) float64 { return float64(f.rows) / p.wall.Seconds() }
+func (f *figures) rate(p pass) float64 { return float64(f.rows) / p.Wall.Seconds() }
 func (f *figures) copyRate() float64   { return f.rate(f.raw) }
 
 func (f *figures) speedNotes() []string {
@@ -43,8 +44,8 @@ func (f *figures) speedNotes() []string {
 	return []string{
 		fmt.Sprintf("%d rows of %d hours, %d bytes of JSON each", f.rows, hours, f.itemBytes),
 		fmt.Sprintf("collected in %.1f s, of which the process computed %.1f s (%.1f µs a row); a bare COPY took %.1f s",
-			f.closed.wall.Seconds(), f.closed.cpu.Seconds(), perRow(f.closed.cpu), f.raw.wall.Seconds()),
-		bottleneck(f.closed.wall, f.closed.cpu, f.closed.server),
+			f.closed.Wall.Seconds(), f.closed.CPU.Seconds(), perRow(f.closed.CPU), f.raw.Wall.Seconds()),
+		bottleneck(f.closed.Wall, f.closed.CPU, f.closed.server),
 		fmt.Sprintf("reading the answers alone, decoded and thrown away, took %.1f s (%.1f µs an item, %.0f MB/s)",
 			f.decoded.Seconds(), perRow(f.decoded), float64(f.decodedBytes)/1e6/f.decoded.Seconds()),
 	}
@@ -67,11 +68,11 @@ func (f *figures) replayMeasure() (bench.Measure, error) {
 // memoryMeasure is an error unless memory is flat.
 func (f *figures) memoryMeasure() (bench.Measure, error) {
 	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-	growth := float64(f.closed.memory) / float64(f.single.memory)
+	growth := float64(f.closed.Memory) / float64(f.single.Memory)
 	note := fmt.Sprintf("one hour %.1f MiB, %d hours %.1f MiB (%.2f times), their replay %.1f MiB",
-		mib(f.single.memory), hours, mib(f.closed.memory), growth, mib(f.replay.memory))
+		mib(f.single.Memory), hours, mib(f.closed.Memory), growth, mib(f.replay.Memory))
 	if growth > 1.1 {
 		return bench.Measure{}, fmt.Errorf("memory may grow by a tenth when the rows are twenty times as many: %s", note)
 	}
-	return bench.Measure{Value: mib(max(f.closed.memory, f.first.memory, f.replay.memory)), Limit: mib(memoryBound), Unit: "MiB", Notes: []string{note}}, nil
+	return bench.Measure{Value: mib(max(f.closed.Memory, f.first.Memory, f.replay.Memory)), Limit: mib(memoryBound), Unit: "MiB", Notes: []string{note}}, nil
 }

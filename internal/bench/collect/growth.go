@@ -3,12 +3,6 @@ package collect
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"time"
 
 	"github.com/provider-finops/provider-finops/internal/bench"
 )
@@ -27,23 +21,19 @@ func Growth() []bench.Goal {
 
 // growth collects ever larger hours.
 func growth(ctx context.Context, env *bench.Env) (_ bench.Measure, err error) {
-	r := &rig{env: env, pinned: time.Now().UTC().Truncate(time.Hour)}
-	if r.folder, err = os.MkdirTemp("", "bench-collect-"); err != nil {
-		return bench.Measure{}, fmt.Errorf("cannot make a folder: %w", err)
+	r, err := newStand(ctx, env)
+	if err != nil {
+		return bench.Measure{}, err
 	}
-	defer os.RemoveAll(r.folder) //nolint:errcheck // In the temporary folder.
-	r.binary = filepath.Join(r.folder, "provider-finops")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", r.binary, "./cmd/provider").CombinedOutput(); err != nil { //nolint:gosec // Our own.
-		return bench.Measure{}, fmt.Errorf("cannot build the product: %w\n%s", err, out)
-	}
+	defer r.Close()
 	seconds, memory := bench.Curve{Unit: "s", Of: "items"}, bench.Curve{Unit: "MiB", Of: "items"}
 	for _, n := range env.Sizes(counts) {
 		p, err := r.oneHour(ctx, n)
 		if err != nil {
 			return bench.Measure{}, err
 		}
-		seconds.Points = append(seconds.Points, bench.Point{N: n, Value: p.wall.Seconds()})
-		memory.Points = append(memory.Points, bench.Point{N: n, Value: float64(p.memory) / (1 << 20)})
+		seconds.Points = append(seconds.Points, bench.Point{N: n, Value: p.Wall.Seconds()})
+		memory.Points = append(memory.Points, bench.Point{N: n, Value: float64(p.Memory) / (1 << 20)})
 	}
 	m := seconds.LinearGrowth()
 	m.Notes = append(m.Notes, memory.String())
@@ -51,17 +41,13 @@ func growth(ctx context.Context, env *bench.Env) (_ bench.Measure, err error) {
 }
 
 // oneHour collects an hour of so many items.
-func (r *rig) oneHour(ctx context.Context, n int) (pass, error) {
-	r.env.Logf("collecting an hour of %d items", n)
-	mux := http.NewServeMux()
-	mux.Handle("GET /allocation/compute", newHour(n))
-	serveAPI(mux)
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	r.url = server.URL
-	if err := r.writeKubeconfig(); err != nil {
+func (r *stand) oneHour(ctx context.Context, n int) (pass, error) {
+	r.Env.Logf("collecting an hour of %d items", n)
+	stop, err := r.serve(newHour(n))
+	if err != nil {
 		return pass{}, err
 	}
+	defer stop()
 	pool, drop, err := r.database(ctx, 0)
 	if err != nil {
 		return pass{}, err

@@ -7,51 +7,56 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/provider-finops/provider-finops/internal/bench"
+	"github.com/provider-finops/provider-finops/internal/bench/rig"
 	"github.com/provider-finops/provider-finops/internal/clients/opencost"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 )
 
-// A rig is everything around the process that is measured.
-type rig struct {
-	env    *bench.Env
-	binary string
-	url    string // Of OpenCost and of the API server.
-	folder string
-	pinned time.Time
-	hour   *hourOfItems
+// A stand is everything around the process that is measured.
+type stand struct {
+	*rig.Rig
+
+	url        string // Of OpenCost and of the API server.
+	kubeconfig string
+	pinned     time.Time
+	hour       *hourOfItems
+}
+
+func newStand(ctx context.Context, env *bench.Env) (*stand, error) {
+	r, err := rig.New(ctx, env, "collect")
+	return &stand{Rig: r, pinned: time.Now().UTC().Truncate(time.Hour)}, err
+}
+
+// serve serves OpenCost and the API server, on one address.
+func (r *stand) serve(hour *hourOfItems) (stop func(), err error) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /allocation/compute", hour)
+	serveAPI(mux)
+	server := httptest.NewServer(mux)
+	r.hour, r.url = hour, server.URL
+	r.kubeconfig, err = r.Kubeconfig(server.URL)
+	return server.Close, err
 }
 
 func measure(ctx context.Context, env *bench.Env) (_ *figures, err error) {
-	r := &rig{env: env, pinned: time.Now().UTC().Truncate(time.Hour)}
-	if r.folder, err = os.MkdirTemp("", "bench-collect-"); err != nil {
-		return nil, fmt.Errorf("cannot make a folder: %w", err)
-	}
-	defer os.RemoveAll(r.folder) //nolint:errcheck // In the temporary folder.
-	r.binary = filepath.Join(r.folder, "provider-finops")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", r.binary, "./cmd/provider").CombinedOutput(); err != nil { //nolint:gosec // Our own.
-		return nil, fmt.Errorf("cannot build the product: %w\n%s", err, out)
-	}
-
-	r.hour = newHour(env.Scaled(items))
-	mux := http.NewServeMux()
-	mux.Handle("GET /allocation/compute", r.hour)
-	serveAPI(mux)
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	r.url = server.URL
-	if err := r.writeKubeconfig(); err != nil {
+	r, err := newStand(ctx, env)
+	if err != nil {
 		return nil, err
 	}
+	defer r.Close()
+	stop, err := r.serve(newHour(env.Scaled(items)))
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 
 	f := &figures{nameBytes: r.hour.nameBytes, itemBytes: r.hour.bytes / int64(env.Scaled(items))}
 	if f.decoded, f.decodedBytes, err = r.decode(ctx); err != nil {
@@ -60,7 +65,7 @@ func measure(ctx context.Context, env *bench.Env) (_ *figures, err error) {
 	return f, r.measure(ctx, f)
 }
 
-func (r *rig) measure(ctx context.Context, f *figures) error {
+func (r *stand) measure(ctx context.Context, f *figures) error {
 	alone, drop, err := r.database(ctx, 0)
 	if err != nil {
 		return err
@@ -85,24 +90,24 @@ func (r *rig) measure(ctx context.Context, f *figures) error {
 
 // better keeps the quicker of two passes, and the most memory of either.
 func better(before, now pass) pass {
-	if before.wall == 0 {
+	if before.Wall == 0 {
 		return now
 	}
-	now.memory = max(now.memory, before.memory)
-	if before.wall < now.wall {
-		now.wall, now.cpu, now.server = before.wall, before.cpu, before.server
+	now.Memory = max(now.Memory, before.Memory)
+	if before.Wall < now.Wall {
+		now.Wall, now.CPU, now.server = before.Wall, before.CPU, before.server
 	}
 	return now
 }
 
 // load collects hours that are final, and copies the same rows.
-func (r *rig) load(ctx context.Context, f *figures) error {
+func (r *stand) load(ctx context.Context, f *figures) error {
 	pool, drop, err := r.database(ctx, hours)
 	if err != nil {
 		return err
 	}
 	defer drop()
-	r.env.Logf("collecting %d hours of %d items", hours, r.env.Scaled(items))
+	r.Env.Logf("collecting %d hours of %d items", hours, r.Env.Scaled(items))
 	collected, err := r.collect(ctx, pool, closed...)
 	if err != nil {
 		return err
@@ -112,7 +117,7 @@ func (r *rig) load(ctx context.Context, f *figures) error {
 		return err
 	}
 
-	r.env.Logf("copying the same rows")
+	r.Env.Logf("copying the same rows")
 	if err := r.keepRows(ctx, pool); err != nil {
 		return err
 	}
@@ -122,13 +127,13 @@ func (r *rig) load(ctx context.Context, f *figures) error {
 }
 
 // replay collects hours that stay open, twice.
-func (r *rig) replay(ctx context.Context, f *figures) error {
+func (r *stand) replay(ctx context.Context, f *figures) error {
 	pool, drop, err := r.database(ctx, hours)
 	if err != nil {
 		return err
 	}
 	defer drop()
-	r.env.Logf("collecting %d hours that stay open, twice", hours)
+	r.Env.Logf("collecting %d hours that stay open, twice", hours)
 	first, err := r.collect(ctx, pool, open...)
 	if err != nil {
 		return err
@@ -162,13 +167,13 @@ func (r *rig) replay(ctx context.Context, f *figures) error {
 }
 
 // weigh looks at what the rows take.
-func (r *rig) weigh(ctx context.Context, pool *pgxpool.Pool, f *figures) error {
+func (r *stand) weigh(ctx context.Context, pool *pgxpool.Pool, f *figures) error {
 	err := pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM provider_allocations), sum(pg_total_relation_size(inhrelid)), sum(pg_relation_size(inhrelid))
 		FROM pg_inherits WHERE inhparent = 'provider_allocations'::regclass AND pg_relation_size(inhrelid) > 0`).Scan(&f.rows, &f.tableBytes, &f.heapBytes)
 	if err != nil {
 		return fmt.Errorf("cannot weigh the table: %w", err)
 	}
-	if want := int64(hours * r.env.Scaled(items)); f.rows != want {
+	if want := int64(hours * r.Env.Scaled(items)); f.rows != want {
 		return fmt.Errorf("%d rows were collected, want %d", f.rows, want)
 	}
 	return nil
@@ -182,8 +187,8 @@ var (
 )
 
 // collect runs the product over all hours that are due.
-func (r *rig) collect(ctx context.Context, pool *pgxpool.Pool, variables ...string) (pass, error) {
-	if err := exec1(ctx, pool, "CHECKPOINT"); err != nil {
+func (r *stand) collect(ctx context.Context, pool *pgxpool.Pool, variables ...string) (pass, error) {
+	if err := rig.Checkpoint(ctx, pool); err != nil {
 		return pass{}, err
 	}
 	from, err := position(ctx, pool)
@@ -201,56 +206,22 @@ func (r *rig) collect(ctx context.Context, pool *pgxpool.Pool, variables ...stri
 	return p, err
 }
 
-func (r *rig) run(ctx context.Context, pool *pgxpool.Pool, variables ...string) (pass, error) {
-	cmd := exec.CommandContext(ctx, r.binary, "--mode=cronjob") //nolint:gosec // Our own.
-	cmd.Env = append(os.Environ(),
-		"KUBECONFIG="+filepath.Join(r.folder, "kubeconfig"), "COSTJOB_NAMESPACE="+namespace, "COSTJOB_NAME="+costJob,
-		"POSTGRES_CONNECTION_STRING="+pool.Config().ConnString(), "OPENCOST_CONNECTION_STRING="+r.url,
-		"SCHEDULED_TIMESTAMP="+r.pinned.Format(time.RFC3339),
-		"OPENCOST_FETCH_TIMEOUT=10m", "HTTP_CLIENT_TIMEOUT=10m")
-	cmd.Env = append(cmd.Env, variables...)
-	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
-
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return pass{}, fmt.Errorf("cannot start the collecting process: %w", err)
+func (r *stand) run(ctx context.Context, pool *pgxpool.Pool, variables ...string) (pass, error) {
+	variables = append([]string{
+		"KUBECONFIG=" + r.kubeconfig, "COSTJOB_NAMESPACE=" + namespace, "COSTJOB_NAME=" + costJob,
+		"POSTGRES_CONNECTION_STRING=" + pool.Config().ConnString(), "OPENCOST_CONNECTION_STRING=" + r.url,
+		"SCHEDULED_TIMESTAMP=" + r.pinned.Format(time.RFC3339), "OPENCOST_FETCH_TIMEOUT=10m", "HTTP_CLIENT_TIMEOUT=10m",
+	}, variables...)
+	p, err := r.Run(ctx, []string{"--mode=cronjob"}, variables...)
+	if err != nil {
+		return pass{}, err
 	}
-	peak := watchMemory(cmd.Process.Pid)
-	if err := cmd.Wait(); err != nil {
-		return pass{}, fmt.Errorf("the collecting process failed: %w\n%s", err, log.String())
-	}
-	p := pass{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), memory: <-peak}
-	return p, r.settled(ctx, pool)
-}
-
-// watchMemory tells the most memory that a process ever had, once it is gone.
-// The kernel keeps that figure for it, so none is missed between two looks; the
-// one it hands to the parent would count what the parent had when it forked.
-func watchMemory(pid int) <-chan int64 {
-	peak := make(chan int64, 1)
-	go func() {
-		var most int64
-		for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
-			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-			_, after, found := strings.Cut(string(status), "VmHWM:")
-			if err != nil || !found {
-				peak <- most // It has ended, or is a name that waits to be collected.
-				tick.Stop()
-				return
-			}
-			var kilobytes int64
-			if _, err := fmt.Sscanf(after, "%d kB", &kilobytes); err == nil {
-				most = max(most, kilobytes<<10)
-			}
-		}
-	}()
-	return peak
+	return pass{Pass: p}, r.settled(ctx, pool)
 }
 
 // settled waits until the server has counted what the process did: a session
 // reports when it ends.
-func (r *rig) settled(ctx context.Context, pool *pgxpool.Pool) error {
+func (r *stand) settled(ctx context.Context, pool *pgxpool.Pool) error {
 	for there := true; there; {
 		err := pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'provider-finops allocations')`).Scan(&there)
@@ -262,7 +233,7 @@ func (r *rig) settled(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 // decode reads all answers as the product does and keeps none.
-func (r *rig) decode(ctx context.Context) (took time.Duration, read int64, err error) {
+func (r *stand) decode(ctx context.Context) (took time.Duration, read int64, err error) {
 	client, err := opencost.New(r.url, opencost.Options{Timeout: 10 * time.Minute})
 	if err != nil {
 		return 0, 0, err
@@ -281,8 +252,8 @@ func (r *rig) decode(ctx context.Context) (took time.Duration, read int64, err e
 }
 
 // keepRows writes the rows down in the order of their key.
-func (r *rig) keepRows(ctx context.Context, from *pgxpool.Pool) (err error) {
-	file, err := os.Create(filepath.Join(r.folder, "rows"))
+func (r *stand) keepRows(ctx context.Context, from *pgxpool.Pool) (err error) {
+	file, err := os.Create(filepath.Join(r.Folder, "rows"))
 	if err != nil {
 		return fmt.Errorf("cannot keep the rows: %w", err)
 	}
@@ -294,8 +265,8 @@ func (r *rig) keepRows(ctx context.Context, from *pgxpool.Pool) (err error) {
 }
 
 // bareCopy copies the rows that were kept into an equal table elsewhere.
-func (r *rig) bareCopy(ctx context.Context) (pass, error) {
-	file, err := os.Open(filepath.Join(r.folder, "rows"))
+func (r *stand) bareCopy(ctx context.Context) (pass, error) {
+	file, err := os.Open(filepath.Join(r.Folder, "rows"))
 	if err != nil {
 		return pass{}, fmt.Errorf("cannot read the rows: %w", err)
 	}
@@ -313,7 +284,7 @@ func (r *rig) bareCopy(ctx context.Context) (pass, error) {
 		VALUES ('default', 'finops', 'tariff', gen_random_uuid(), 1, 'EUR', 'hash')`); err != nil {
 		return pass{}, err
 	}
-	if err := exec1(ctx, pool, "CHECKPOINT"); err != nil {
+	if err := rig.Checkpoint(ctx, pool); err != nil {
 		return pass{}, err
 	}
 	began := time.Now()
@@ -321,53 +292,21 @@ func (r *rig) bareCopy(ctx context.Context) (pass, error) {
 		_, err := c.Conn().PgConn().CopyFrom(ctx, file, "COPY provider_allocations FROM STDIN (FORMAT binary)")
 		return err
 	})
-	return pass{wall: time.Since(began)}, err
+	return pass{Pass: rig.Pass{Wall: time.Since(began)}}, err
 }
 
 // database is a migrated one. A past above zero is how many hours ago somebody
 // collected for the last time.
-func (r *rig) database(ctx context.Context, past int) (_ *pgxpool.Pool, drop func(), err error) {
-	admin, err := pgx.Connect(ctx, r.env.PostgresDSN)
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot connect to the server: %w", err)
-	}
-	defer admin.Close(ctx) //nolint:errcheck // It served its purpose.
-	name := fmt.Sprintf("bench_collect_%d_%d", os.Getpid(), time.Now().UnixNano())
-	if _, err := admin.Exec(ctx, "CREATE DATABASE "+name); err != nil {
-		return nil, nil, fmt.Errorf("cannot make a database: %w", err)
-	}
-	config := admin.Config().Copy()
-	dsn := fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s sslmode=disable", config.Host, config.Port, config.User, config.Password, name)
-	pool, err := postgres.Open(ctx, postgres.Config{DSN: dsn})
+func (r *stand) database(ctx context.Context, past int) (_ *pgxpool.Pool, drop func(), err error) {
+	pool, drop, err := rig.Database(ctx, r.Env, "collect")
 	if err != nil {
 		return nil, nil, err
-	}
-	drop = func() {
-		pool.Close()
-		again, err := pgx.Connect(context.WithoutCancel(ctx), r.env.PostgresDSN)
-		if err != nil {
-			r.env.Logf("cannot drop database %s: %v", name, err)
-			return
-		}
-		defer again.Close(context.WithoutCancel(ctx)) //nolint:errcheck // As above.
-		if _, err := again.Exec(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			r.env.Logf("cannot drop database %s: %v", name, err)
-		}
 	}
 	if past > 0 {
 		_, err = pool.Exec(ctx, `INSERT INTO allocation_hours (cluster_id, aggregation, hour, state, updated_at)
 			VALUES ('default', 'namespace,pod,container', $1, 'empty', now())`, r.pinned.Add(-time.Duration(past)*time.Hour))
 	}
 	return pool, drop, err
-}
-
-func (r *rig) writeKubeconfig() error {
-	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"bench","contexts":[{"name":"bench","context":{"cluster":"bench","user":"bench"}}],`+
-		`"clusters":[{"name":"bench","cluster":{"server":%q}}],"users":[{"name":"bench","user":{}}]}`, r.url)
-	if err := os.WriteFile(filepath.Join(r.folder, "kubeconfig"), []byte(text), 0o600); err != nil {
-		return fmt.Errorf("cannot write the kubeconfig: %w", err)
-	}
-	return nil
 }
 
 // tuples counts what was inserted, and what was updated or deleted, in all of
