@@ -213,10 +213,13 @@ func databaseVariables(p product.Psql) []string { return []string{"DSN=" + p.DSN
 // kuttl runs in the story's own folder, because kuttl writes a kubeconfig
 // with an administrator's key to where it runs.
 func (r *run) kuttl(ctx context.Context, s story, dir string, out io.Writer, tools toolbox.Toolbox, env []string, flags ...string) error {
-	cmd := process.Command(ctx, tools.Path("kubectl-kuttl"), append(flags, "test", filepath.Join(r.folder(), s.suite),
-		"--config="+filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test="+s.name,
+	args := append([]string{
+		"test", filepath.Join(r.folder(), s.suite),
+		"--config=" + filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test=" + s.name,
 		"--skip-delete", // The cluster goes anyway, or waits for a run.
-		"--artifacts-dir="+reports(r.Root), "--report=xml", "--report-name="+r.reportName(s))...)
+		"--artifacts-dir=" + reports(r.Root), "--report=xml", "--report-name=" + r.reportName(s),
+	}, flags...)
+	cmd := process.Command(ctx, tools.Path("kubectl-kuttl"), args...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), env...), "PATH="+tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdout, cmd.Stderr = out, out
