@@ -1,8 +1,10 @@
 package subscription
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
+	"github.com/provider-finops/provider-finops/internal/finops/hour"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
 
@@ -43,7 +46,12 @@ func deactivated(d gate.Decision) event.Event {
 	return event.Normal(reasonDeactivated, fmt.Sprintf("billed no longer: %s: %s; this is final, another subscription has to take its place", d.Reason, d.Message))
 }
 
-func deletionBlocked(message string) event.Event {
+// deletionBlocked says until when nothing can release it, if that is known: the
+// zero time is not.
+func deletionBlocked(message string, until time.Time) event.Event {
+	if !until.IsZero() {
+		message += "; its minPeriods keep it until a run for the hour " + until.Format(time.RFC3339) + " or a later one"
+	}
 	return event.Normal(reasonDeletionBlocked, message)
 }
 
@@ -83,7 +91,7 @@ func usageSourceIgnored(i int) event.Event {
 }
 
 // announce says what has just become different, once it is stored.
-func (e *external) announce(before, after *v1alpha1.Subscription, d gate.Decision) {
+func (e *external) announce(ctx context.Context, before, after *v1alpha1.Subscription, d gate.Decision) {
 	if before.Status.ActivatedAt == nil && after.Status.ActivatedAt != nil {
 		e.record.Event(after, activated(string(d.Reason)))
 	}
@@ -91,7 +99,7 @@ func (e *external) announce(before, after *v1alpha1.Subscription, d gate.Decisio
 		e.record.Event(after, deactivated(d))
 	}
 	e.announceHold(before, after, d)
-	e.announceDeletion(before, after)
+	e.announceDeletion(ctx, before, after)
 
 	if d.Replaced && e.said.first(after.UID, reasonOfferingReplaced, 0) {
 		e.record.Event(after, offeringReplaced(key(after.Spec.OfferingRef)))
@@ -138,14 +146,18 @@ func (e *external) announceHold(before, after *v1alpha1.Subscription, d gate.Dec
 	}
 }
 
-func (e *external) announceDeletion(before, after *v1alpha1.Subscription) {
+func (e *external) announceDeletion(ctx context.Context, before, after *v1alpha1.Subscription) {
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.TypeDeleting)
 	if is == nil {
 		return
 	}
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.TypeDeleting)
 	if was == nil {
-		e.record.Event(after, deletionBlocked(is.Message))
+		until, asked := minPeriodsEnd(ctx, e.cached, after)
+		if asked && !hour.Of(e.clock.Now()).Before(until) {
+			until = time.Time{}
+		}
+		e.record.Event(after, deletionBlocked(is.Message, until))
 	}
 	lacks := strings.HasSuffix(is.Message, gate.NoCollector)
 	if lacks && (was == nil || !strings.HasSuffix(was.Message, gate.NoCollector)) {

@@ -83,7 +83,7 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 	if err := e.statuses.Keep(ctx, s); err != nil {
 		return managed.ExternalObservation{}, errors.Wrap(err, "cannot store what was decided about the Subscription")
 	}
-	e.announce(before, s, d)
+	e.announce(ctx, before, s, d)
 	e.announceTerms(before, s, in)
 	e.replaced.set(member(s), d.Replaced)
 

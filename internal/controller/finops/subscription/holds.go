@@ -71,23 +71,35 @@ func (h holds) of(ctx context.Context, s *v1alpha1.Subscription) string {
 	return holdSettled
 }
 
-// minPeriodsPassed counts up to the hour of now, as a run for it would. What
-// cannot be told has passed: the run counts by the recorded terms then.
+// minPeriodsPassed counts up to the hour of now, as a run for it would.
 func (h holds) minPeriodsPassed(ctx context.Context, s *v1alpha1.Subscription) bool {
+	end, asked := minPeriodsEnd(ctx, h.cache, s)
+	return !asked || !hour.Of(h.clock.Now()).Before(end)
+}
+
+// minPeriodsEnd is the first hour whose charge run may release a Subscription,
+// as far as its minPeriods are concerned. What cannot be told is not asked for:
+// the run counts by the recorded terms then.
+func minPeriodsEnd(ctx context.Context, from client.Reader, s *v1alpha1.Subscription) (time.Time, bool) {
 	if s.Status.ActivatedAt == nil {
-		return true
+		return time.Time{}, false
 	}
 	o := &v1alpha1.Offering{}
-	if ok, err := get(ctx, h.cache, "offeringRef", key(s.Spec.OfferingRef), o); err != nil || !ok {
-		return true
+	if ok, err := get(ctx, from, "offeringRef", key(s.Spec.OfferingRef), o); err != nil || !ok {
+		return time.Time{}, false
 	}
 	fee := o.Spec.Pricing.SubscriptionFee
 	if fee == nil || fee.MinPeriods == nil {
-		return true
+		return time.Time{}, false
 	}
 	terms, err := tick.ParseTerms(tick.Alignment(fee.TickAlignment), fee.Period, money.Micros(fee.PriceMicros), int64(*fee.MinPeriods))
-	if err != nil {
-		return true
+	if err != nil || terms.MinPeriods < 1 {
+		return time.Time{}, false
 	}
-	return terms.Over(tick.Life{ActivatedAt: s.Status.ActivatedAt.Time}).MinPeriodsPassed(hour.Of(h.clock.Now()))
+	boundary := terms.Over(tick.Life{ActivatedAt: s.Status.ActivatedAt.Time}).Boundary(terms.MinPeriods)
+	end := hour.Of(boundary)
+	if end.Before(boundary) {
+		end = end.Add(hour.Length)
+	}
+	return end, true
 }

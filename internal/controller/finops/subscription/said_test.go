@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -222,6 +223,40 @@ func TestForeignFinalizer(t *testing.T) {
 		})
 		if diff := cmp.Diff(rows, r.rows(t.Context(), s)); diff != "" {
 			t.Errorf("what is mirrored has changed with the object's end: -want +got:\n%s", diff)
+		}
+	}
+}
+
+// TestHowLongMinPeriodsKeepIt deletes a Subscription in the first of its three
+// periods. Who describes it reads when it can go; who has served them reads no
+// such thing.
+func TestHowLongMinPeriodsKeepIt(t *testing.T) {
+	r := start(t)
+	least := int32(3)
+	r.offer("bound", func(s *v1alpha1.OfferingSpec) {
+		s.Pricing.SubscriptionFee = &v1alpha1.SubscriptionFee{
+			PriceMicros: 1_000_000, Period: "6h", TickAlignment: v1alpha1.TickAlignmentActivatedAt, MinPeriods: &least,
+		}
+	})
+	early, late := r.subscribe("early", "", "bound"), r.subscribe("late", "", "bound")
+	for _, s := range []*v1alpha1.Subscription{early, late} {
+		r.becomes(s, billed)
+	}
+
+	const waits = "DeletionBlocked: waiting for a SubscriptionChargeCollection run to settle the charges; no SubscriptionChargeCollection CostJob exists"
+	over := noon.Add(18 * time.Hour)
+	until := "; its minPeriods keep it until a run for the hour " + over.Format(time.RFC3339) + " or a later one"
+	for _, deleted := range []struct {
+		s    *v1alpha1.Subscription
+		at   time.Time
+		want string
+	}{{early, noon, waits + until}, {late, over, waits}} {
+		r.clock.SetTime(deleted.at)
+		if err := r.Delete(t.Context(), deleted.s); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(deleted.want, r.said(deleted.s, "DeletionBlocked")); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", deleted.s.Name, diff)
 		}
 	}
 }
