@@ -71,10 +71,11 @@ lint: ## Lint all code, with the import rules of the design.
 	@for m in $(MODULES); do (cd $$m && $(CURDIR)/$(LINTER) run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: test
-test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories.
+test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories; as root also those of the node.
 	@$(HARNESS) with --assets --postgres -- go test ./...
 	@for m in $(filter-out .,$(MODULES)); do go test -C $$m -timeout=30m ./...; done
 	@$(HARNESS) e2e --on=controlplane
+	@if [ "$$(id -u)" = 0 ]; then $(MAKE) --no-print-directory e2e-node; else echo "not root: the stories of the node are left out, run 'sudo make e2e-node'"; fi
 
 .PHONY: test-fast
 test-fast: ## Run the tests that need no server, for the inner loop.

@@ -15,6 +15,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/installation"
 	"github.com/provider-finops/provider-finops/cluster/node"
 	"github.com/provider-finops/provider-finops/cluster/process"
+	"github.com/provider-finops/provider-finops/cluster/product"
 	"github.com/provider-finops/provider-finops/cluster/realm"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
@@ -26,8 +27,9 @@ type Image struct{ Name, Archive string }
 // is, where stories are told at the machine's time.
 const recordedBefore = 5 * time.Hour
 
-// settleTimeout is how long released objects and their namespaces may take to go.
-const settleTimeout = time.Minute
+// settleTimeout is how long what a story has left may take to end, to be settled
+// and to go: namespaces are looked at again every few seconds only.
+const settleTimeout = 3 * time.Minute
 
 // tellOnNode tells the story in a harness of its own, in namespaces of its own.
 func (r *run) tellOnNode(ctx context.Context, s story, dir string, out io.Writer) error {
@@ -104,11 +106,15 @@ func (r *run) tellAsUser(ctx context.Context, s story, p *deployed.Product, dir 
 	if err := r.tellBeside(ctx, s, p.Kubectl.Kubeconfig, users, out); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	err := process.WaitFor(ctx, "what the story has left to end", func(ctx context.Context) error { return ended(ctx, p.Kubectl) })
+	if err != nil {
+		return err
+	}
 	if _, _, err := p.NextHour(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
 	return process.WaitFor(ctx, "what the story has left to go", func(ctx context.Context) error {
 		namespaces, err := p.Kubectl.Run(ctx, "get", "namespaces", "--output=name")
 		if strings.Contains(namespaces, storyNamespaces) {
@@ -116,6 +122,26 @@ func (r *run) tellAsUser(ctx context.Context, s story, p *deployed.Product, dir 
 		}
 		return err
 	})
+}
+
+// ended says whether every Subscription has ended: a moved clock would put an end
+// that has yet to be decided into the next hour.
+func ended(ctx context.Context, kubectl product.Kubectl) error {
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Status   struct{ DeactivatedAt string }
+		}
+	}
+	if err := kubectl.Get(ctx, &list, "subscriptions.finops.stakater.com", "--all-namespaces"); err != nil {
+		return err
+	}
+	for _, s := range list.Items {
+		if s.Status.DeactivatedAt == "" {
+			return fmt.Errorf("%s has not", s.Metadata.Name)
+		}
+	}
+	return nil
 }
 
 // atMachineTime says whether a story is told at the machine's own time: where

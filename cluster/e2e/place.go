@@ -61,6 +61,7 @@ func (r *run) choose() ([]story, error) {
 		}
 	}
 	found, err := findIn(r.folder(), r.Selected)
+	longestFirst(found)
 	if err != nil || r.Selected != "" || r.Stories != "" {
 		return found, err
 	}
@@ -75,6 +76,17 @@ func (r *run) choose() ([]story, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// longestFirst puts those that wait for minutes to pass before those that do not.
+func longestFirst(stories []story) {
+	rank := func(s story) int {
+		if s.suite == nodeSuite {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(stories, func(a, b story) int { return rank(a) - rank(b) })
 }
 
 // tellThere tells the story where it is to be told.

@@ -28,7 +28,7 @@ are kept, and its folder is named.`,
 		on := flags.String("on", "", "`place` to tell them in: controlplane, node or named (default named, if a cluster is, else controlplane)")
 		selected := flags.String("suite", "", "run these `suites or stories` only, such as finops, first-bill or finops/first-bill, parted by commas")
 		stories := flags.String("stories", "", "tell the stories of this `folder` of suites instead of those of the project")
-		parallel := flags.Int("parallel", 0, "run so many `stories` at once (default one for each CPU, at most 4; on the node 4; in a cluster of yours 1)")
+		parallel := flags.Int("parallel", 0, "run so many `stories` at once (default one for each CPU, at most 4; on the node 3; in a cluster of yours 1)")
 		return func(ctx context.Context, _ []string) error {
 			ctx, cancel := process.Lifetime(ctx, nil)
 			defer cancel()
@@ -46,7 +46,7 @@ are kept, and its folder is named.`,
 			if o.Parallel == 0 {
 				o.Parallel = map[string]int{
 					e2e.OnControlPlane: min(runtime.NumCPU(), 4),
-					e2e.OnNode:         4, // They wait for minutes to pass, most of the time.
+					e2e.OnNode:         3, // They wait for minutes to pass, most of the time; but a machine has few inotify instances.
 					e2e.OnNamed:        1,
 				}[o.On]
 			}
