@@ -25,6 +25,12 @@ import (
 // Namespace is where Crossplane lives and packages run.
 const Namespace = "crossplane-system"
 
+// What may run packages.
+const (
+	External   = "External"
+	Deployment = "Deployment"
+)
+
 // ServiceNetwork has to be the loopback interface's, for webhooks to be reached.
 const ServiceNetwork = "10.96.0.1/24"
 
@@ -64,8 +70,8 @@ type Options struct {
 	// the rights that its chart gives it, and no others.
 	Credentials func(ctx context.Context, namespace, account string) (string, error)
 
-	// Runtime is core's --package-runtime; empty: External, where nobody but us
-	// starts processes.
+	// Runtime is core's --package-runtime, such as Deployment; empty: External,
+	// where nobody but us starts processes.
 	Runtime string
 
 	// Activate says which kinds of packages exist from the start, such as "*";
@@ -90,7 +96,7 @@ type Crossplane struct {
 // Start brings up core and what it needs.
 func Start(ctx context.Context, o Options) (*Crossplane, error) {
 	if o.Runtime == "" {
-		o.Runtime = "External"
+		o.Runtime = External
 	}
 	c := &Crossplane{options: o, accounts: map[string]string{}}
 	began := time.Now()
@@ -131,15 +137,12 @@ func (c *Crossplane) start(ctx context.Context) (err error) {
 	if err := c.startCore(ctx); err != nil {
 		return err
 	}
-	if err := c.startRBACManager(); err != nil {
+	if err := c.startRBACManager(); err != nil || c.options.Runtime == Deployment { // Then core does the rest.
 		return err
 	}
 	runtime := []string{"run", "--namespace=" + Namespace, "--certificates=" + c.file("certificates")}
 	for pkg, address := range c.options.Functions {
 		runtime = append(runtime, "--function="+pkg+"="+address)
-	}
-	if c.options.Runtime == "Deployment" {
-		return nil // Core does it all.
 	}
 	return c.run("", "package-runtime", c.tools.Pkgtool.Path("pkgtool"), runtime)
 }

@@ -3,6 +3,7 @@ package crossplane
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,11 +18,19 @@ const retryInterval = time.Second
 // A revision is what is read of a ProviderRevision.
 type revision struct {
 	Metadata struct {
-		Name, UID         string
-		DeletionTimestamp string
-		Labels            map[string]string
-	}
-	Spec struct{ DesiredState string }
+		Name              string            `json:"name"`
+		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		DesiredState string `json:"desiredState"`
+	} `json:"spec"`
+}
+
+// A change is an event of a watch, as kubectl prints it.
+type change struct {
+	Type   string   `json:"type"`
+	Object revision `json:"object"`
 }
 
 const packageLabel = "pkg.crossplane.io/package"
@@ -69,12 +78,9 @@ func (c *Crossplane) watch(ctx context.Context, see func(event string, r revisio
 	}
 	defer func() { _ = cmd.Wait() }() // It ends with its output, or with the context.
 	for events := json.NewDecoder(out); ; {
-		var event struct {
-			Type   string
-			Object revision
-		}
+		var event change
 		switch err := events.Decode(&event); {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			_ = cmd.Cancel() // It would go on writing.

@@ -57,6 +57,13 @@ func TellOnNode(ctx context.Context, o Options, dir, binary string) error {
 }
 
 func (r *run) tellHere(ctx context.Context, s story, dir string, out io.Writer) (err error) {
+	begins, err := worldOf(r.Root, s)
+	if err != nil {
+		return err
+	}
+	if begins.Crossplane {
+		return r.tellPackageHere(ctx, s, begins, dir, out)
+	}
 	p := &deployed.Product{Root: r.Root, Dir: dir, Image: r.Image.Name}
 	world, err := installation.Start(ctx, installation.Options{
 		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: anchor(s), Now: p.Now, Binary: r.binary, Node: true, Progress: out,
@@ -147,7 +154,7 @@ func ended(ctx context.Context, kubectl product.Kubectl) error {
 // atMachineTime says whether a story is told at the machine's own time: where
 // CronJobs fire, and where nobody moves the clock.
 func atMachineTime(s story) bool {
-	return s.suite == nodeSuite || s.suite == anywhereSuite || s.suite == hoursSuite
+	return s.suite == nodeSuite || s.suite == packageSuite || s.suite == anywhereSuite || s.suite == hoursSuite
 }
 
 func anchor(s story) time.Time {

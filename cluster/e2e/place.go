@@ -43,9 +43,9 @@ func suits(place string, s story, w world) bool {
 	case OnNamed:
 		return s.suite == anywhereSuite
 	case OnNode:
-		return !w.Crossplane
+		return !w.Crossplane || w.Pods
 	default:
-		return s.suite != nodeSuite
+		return s.suite != nodeSuite && !w.Pods
 	}
 }
 

@@ -37,6 +37,10 @@ type world struct {
 	// Crossplane's command line, as CROSSPLANE.
 	Functions bool `json:"functions"`
 
+	// Pods says that the package is started by the Deployment that Crossplane makes
+	// for it, on a node: such a story is told there only.
+	Pods bool `json:"pods"`
+
 	// Installed says that the package is installed and its kinds are served.
 	Installed bool `json:"installed"`
 }

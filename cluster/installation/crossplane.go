@@ -25,11 +25,14 @@ func (i *Installation) StartCrossplane(ctx context.Context, o crossplane.Options
 		return nil, err
 	}
 	i.crossplane = c
+	if o.Runtime == crossplane.Deployment {
+		return c, nil // Crossplane starts the product, in a pod.
+	}
 	i.Product.Uninstall()
 	i.Product.Namespace, i.Product.Account = crossplane.Namespace, crossplane.Package
 	i.Product.Webhooks = &product.Webhooks{Port: webhookPort, Certificates: c.Certificates(crossplane.Package), Mounted: true}
 
-	following, stop := context.WithCancel(context.Background())
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // Until Stop.
 	i.unfollow = stop
 	i.following.Go(func() {
 		c.Follow(following, crossplane.Package, &revisions{i.Product, o.Progress}, i.fail)

@@ -109,7 +109,7 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 
 // Stop takes everything down.
 func (i *Installation) Stop() {
-	if i.crossplane != nil {
+	if i.unfollow != nil {
 		i.unfollow()
 		i.following.Wait()
 	}

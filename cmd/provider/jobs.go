@@ -61,6 +61,8 @@ func runAllocation(ctx context.Context, f *flags, getenv func(string) string) er
 				Schema:       settings.DatabaseSchema,
 				MigrationDir: settings.MigrationDir,
 				Application:  "provider-finops allocations",
+
+				WorksWithNewer: true,
 			})
 		},
 	}
@@ -83,6 +85,7 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 	log := newLogger(f)
 	warnOfMovedTime(log, f)
 
+	settings.Database.WorksWithNewer = true
 	err = charge.Run(ctx, settings, charge.Dependencies{
 		Client: kube,
 		Clock:  businessClock(f.clockOffset),

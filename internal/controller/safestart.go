@@ -39,7 +39,7 @@ const (
 func SetupAsServed(ctx context.Context, mgr ctrl.Manager, o frame.Options, s Settings, then func() error) error {
 	var waiting []part
 	missing := map[schema.GroupVersionKind]bool{}
-	for _, p := range parts(mgr, o, s, then) {
+	for _, p := range parts(mgr, o, s, then) { //nolint:contextcheck // What is set up outlives the call.
 		absent, err := unserved(mgr.GetRESTMapper(), p.kinds)
 		if err != nil {
 			return err
@@ -101,8 +101,27 @@ func setupLater(ctx context.Context, mgr ctrl.Manager, o frame.Options, waiting 
 		}, p.kinds...)
 	}
 
-	return errors.Wrap(customresourcesgate.Setup(everywhere{mgr}, xpcontroller.Options{Logger: o.Logger, Gate: open}),
-		"cannot watch for definitions")
+	return errors.Wrap(customresourcesgate.Setup(everywhere{mgr}, xpcontroller.Options{
+		Logger: o.Logger, Gate: &untilGone{Gate: open, mapper: mgr.GetRESTMapper()},
+	}), "cannot watch for definitions")
+}
+
+// untilGone is a gate for which a definition that is being deleted counts as
+// long as it is served. It waits for its last object, and that for us.
+type untilGone struct {
+	xpcontroller.Gate
+
+	mapper meta.RESTMapper
+}
+
+// Set implements controller.Gate.
+func (g *untilGone) Set(kind schema.GroupVersionKind, ready bool) bool {
+	if !ready && kind.Group == v1alpha1.GroupVersion.Group {
+		absent, err := unserved(g.mapper, []schema.GroupVersionKind{kind})
+		ready = err == nil && len(absent) == 0
+	}
+
+	return g.Gate.Set(kind, ready)
 }
 
 func kindNames(kinds []schema.GroupVersionKind) []string {

@@ -135,7 +135,7 @@ func (w withCrossplane) outside(ctx context.Context) (err error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = isolation.Explain(cmd.Run())
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // It was asked to end, and has.
+		return nil // It was asked to end, and has.
 	}
 	return err
 }

@@ -37,7 +37,8 @@ const libraryLockTimeout = time.Hour
 // right to create anything. Of several processes at once one migrates and the
 // others wait, as long as ctx lets them.
 //
-// It refuses a schema that is newer than the binary or marked dirty, and
+// It refuses a schema that is newer than the binary, unless the caller works
+// with one, or marked dirty, and
 // tables of the same names that somebody else made (OPEN-DB-1).
 func Migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	err := upgrade(ctx, pool, cfg)
@@ -61,7 +62,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if done, err := now.settled(latest); done || err != nil {
+	if done, err := now.settled(latest, cfg.WorksWithNewer); done || err != nil {
 		return err
 	}
 
@@ -72,7 +73,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 		if err != nil {
 			return err
 		}
-		if done, err := now.settled(latest); done || err != nil {
+		if done, err := now.settled(latest, cfg.WorksWithNewer); done || err != nil {
 			return err
 		}
 		if !now.HasSchema {

@@ -59,7 +59,7 @@ func readState(ctx context.Context, db DB, schema string) (schemaState, error) {
 }
 
 // settled says that there is nothing to do, or why nothing may be done.
-func (s schemaState) settled(latest uint) (bool, error) {
+func (s schemaState) settled(latest uint, newer bool) (bool, error) {
 	switch {
 	case s.HasSchema && !s.HasVersions && s.Taken != "":
 		return false, fmt.Errorf("cannot use schema %q: it holds a table %q that another installation made; "+
@@ -68,9 +68,9 @@ func (s schemaState) settled(latest uint) (bool, error) {
 		return false, fmt.Errorf("cannot use schema %q: migration %d is marked dirty in %s, by hand or by another tool; "+
 			"find out whether its changes are there, then set version to %d if they are or %d if not, and dirty to false",
 			s.Home, s.Version, versionTable, s.Version, s.Version-1)
-	case s.Version > latest:
+	case s.Version > latest && !newer:
 		return false, fmt.Errorf("cannot use schema %q: it is at version %d and this release knows %d; "+
 			"run the release that upgraded it, or a newer one", s.Home, s.Version, latest)
 	}
-	return s.Version == latest, nil
+	return s.Version >= latest, nil
 }

@@ -142,6 +142,30 @@ func TestGoroutinesMigrateAtOnce(t *testing.T) {
 	}
 }
 
+// TestWorksWithNewer: whoever says so works with what a newer release has made
+// of the schema, and leaves it as it is (OPEN-DB-9, part 70.8).
+func TestWorksWithNewer(t *testing.T) {
+	dsn := pgtest.Empty(t)
+	first, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	exec1(t.Context(), t, dsn, "UPDATE finops_schema_migrations SET version = version + 1", "ALTER TABLE offerings ADD COLUMN next_release text")
+
+	if pool, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn}); err == nil {
+		pool.Close()
+		t.Error("A controller of this release works on the next one's schema.")
+	}
+	pool, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn, WorksWithNewer: true, OnMigrated: func(from, to uint) {
+		t.Errorf("migrated from %d to %d", from, to)
+	}})
+	if err != nil {
+		t.Fatalf("A run of this release does not work on the next one's schema: %v", err)
+	}
+	pool.Close()
+}
+
 func TestMigrateRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -60,6 +60,11 @@ type Config struct {
 	// Tracer, if set, sees every statement.
 	Tracer pgx.QueryTracer
 
+	// WorksWithNewer accepts a schema that a newer release has upgraded. A run
+	// sets it, whose pod an upgrade of the controller may overtake (part 70.8):
+	// what the next releases add to the schema, this one does not have to know.
+	WorksWithNewer bool
+
 	// OnMigrated, if set, is told about an upgrade of the schema that this
 	// process carried out. From is 0 for an empty database.
 	OnMigrated func(from, to uint)
