@@ -93,17 +93,14 @@ func (n *Node) start(ctx context.Context, c *controlplane.ControlPlane, o Option
 	if err := n.importPause(ctx, o.Root); err != nil {
 		return err
 	}
-	n.kubelet, err = process.Start(process.Spec{
+	n.kubelet, err = startKubelet(ctx, process.Spec{
 		Name: "kubelet", Path: o.Tools.Path("kubelet"), Dir: folder, LogDir: o.Logs,
 		Args: []string{
 			"--config=" + file("kubelet.yaml"), "--kubeconfig=" + join.Kubeconfig, "--root-dir=" + file("kubelet"), "--cert-dir=" + file("pki"),
 			"--hostname-override=" + Name, "--node-ip=" + Address,
 		},
-	})
-	if err != nil {
-		return err
-	}
-	return process.WaitFor(ctx, "the node to be ready", func(ctx context.Context) error { return ready(ctx, c) }, n.containerd, n.kubelet)
+	}, func(ctx context.Context) error { return ready(ctx, c) }, n.containerd)
+	return err
 }
 
 // ready is nil once the node takes pods.
