@@ -13,7 +13,7 @@ HARNESS := $(OUTPUT)/harness
 LINTER  := $(OUTPUT)/golangci-lint
 
 # The modules with code of our own. Others only pin tools.
-MODULES := . cluster cluster/function cluster/argocd
+MODULES := . cluster cluster/function cluster/argocd cluster/crossplane/pkgtool
 
 # The linter's cache remembers findings by a file's content with the path it had
 # then: shared between two clones it reports the other clone's files and cannot
@@ -87,7 +87,7 @@ e2e: harness ## Run the kuttl stories (SUITE=name, ON=controlplane|node|named, S
 
 .PHONY: e2e-node
 e2e-node: harness ## Run the stories of pods on a real node, and those that run anywhere (as root).
-	@$(HARNESS) e2e --on=node --suite=node,anywhere
+	@$(HARNESS) e2e --on=node --suite=node,anywhere,package/as-a-pod
 
 .PHONY: bench
 bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 and SCALE=0.1 choose).
