@@ -9,6 +9,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
+	jobs "github.com/provider-finops/provider-finops/internal/jobs/environment"
 )
 
 // What the pods take where the controller says nothing: the template's lookback
@@ -46,15 +47,11 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 		openCostURL:         strings.TrimRight(getenv("OPENCOST_CONNECTION_STRING"), "/"),
 		openCostDeployment:  getenv("OPENCOST_DEPLOYMENT_NAME"),
 		openCostNamespace:   getenv("OPENCOST_DEPLOYMENT_NAMESPACE"),
-		clusterID:           getenv("CLUSTER_ID"),
 		operatorImage:       getenv("OPERATOR_IMAGE"),
 		imagePullSecrets:    getenv("IMAGE_PULL_SECRETS"),
 		multiTenantOperator: getenv("MTO_ENABLED") == "true",
 		webhooks:            getenv("ENABLE_WEBHOOKS") != "false",
 		webhookCertificates: getenv("TLS_SERVER_CERTS_DIR"),
-	}
-	if e.clusterID == "" {
-		e.clusterID = "default"
 	}
 	e.podVariables = map[string]string{}
 	for _, name := range costjob.PodVariables() {
@@ -62,6 +59,11 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 	}
 
 	var wrong []error
+	collectors := jobs.Of(getenv) // Whose rows these are is read as they read it.
+	e.clusterID = collectors.ClusterID()
+	if err := collectors.Err(); err != nil {
+		wrong = append(wrong, err)
+	}
 	for name, hours := range map[string]struct {
 		set      *int
 		fallback int

@@ -2,6 +2,7 @@ package environment
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,8 +30,18 @@ func (v *Variables) Database(application string) postgres.Config {
 	}
 }
 
+// MaxClusterID is how long a cluster's id may be, in bytes. It is part of every
+// key, and the entry of an index is bounded.
+const MaxClusterID = 253
+
 // ClusterID scopes all rows.
-func (v *Variables) ClusterID() string { return v.Text("CLUSTER_ID", defaultClusterID) }
+func (v *Variables) ClusterID() string {
+	id := v.Text("CLUSTER_ID", defaultClusterID)
+	if len(id) > MaxClusterID || !utf8.ValidString(id) {
+		v.refusef("CLUSTER_ID", "must be text of at most %d bytes, not %d bytes that begin with %.20q", MaxClusterID, len(id), id)
+	}
+	return id
+}
 
 // Aggregation is what a measured row is, in the one form in which rows are keyed.
 func (v *Variables) Aggregation() string {
