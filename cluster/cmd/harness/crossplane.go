@@ -97,8 +97,8 @@ type withCrossplane struct {
 
 // outside builds everything, and runs the inside.
 func (w withCrossplane) outside(ctx context.Context) (err error) {
-	if w.dir, err = os.MkdirTemp("", "finops-crossplane-"); err != nil {
-		return fmt.Errorf("cannot make a folder: %w", err)
+	if w.dir, err = process.Folder("crossplane"); err != nil {
+		return err
 	}
 	defer func() {
 		if err == nil {
@@ -213,7 +213,7 @@ func (w withCrossplane) tell(out io.Writer, hall *isolation.Hall, i *installatio
 	if failed != nil {
 		return failed
 	}
-	_, err = fmt.Fprintf(out, "KUBECONFIG=%s\nKUBECACHEDIR=%s\nDSN=%s\n%s=%s\nPATH=%s:$PATH\nLOGS=%s\n",
+	_, err = fmt.Fprintf(out, "export KUBECONFIG=%s KUBECACHEDIR=%s DSN='%s'\nexport %s=%s\nexport PATH=%s:$PATH LOGS=%s\n",
 		kubeconfig, testbed.KubectlCache(kubeconfig), dsn, control.Variable, commands, i.Testbed.Tools.Dir, w.dir)
 	return err
 }
