@@ -97,6 +97,10 @@ bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 a
 bench-docs: ## Put the last report of make bench into docs/performance.md.
 	go run ./cmd/bench --document docs/performance.md
 
+.PHONY: mutants
+mutants: harness ## Make the product wrong in many small ways, and have its tests notice each (ONLY=text chooses).
+	@$(HARNESS) with --assets --postgres -- go run ./cmd/mutants $(if $(ONLY),--only "$(ONLY)")
+
 FUZZTIME ?= 1m
 
 .PHONY: fuzz

@@ -44,6 +44,18 @@ func TestEnding(t *testing.T) {
 			activated: "2026-03-05T07:15:00Z", deactivated: "2026-03-05T10:00:00Z",
 			snap: "2026-03-05T10:00:00Z", want: 110000000,
 		},
+		"OnTheFirstBoundary": {
+			reason:    "So is one on the first: the opening tick is all there is.",
+			alignment: HourBoundary, period: "1", price: 40000000,
+			activated: "2026-03-05T07:15:00Z", deactivated: "2026-03-05T08:00:00Z",
+			snap: "2026-03-05T08:00:00Z", want: 30000000,
+		},
+		"AfterOnePeriod": {
+			reason:    "And so is one after exactly one period.",
+			alignment: ActivatedAt, period: "1h", price: 40000000,
+			activated: "2026-04-01T09:00:00Z", deactivated: "2026-04-01T10:00:00Z",
+			snap: "2026-04-01T10:00:00Z", want: 40000000,
+		},
 		"WeekAfterMidnight": {
 			reason:    "One second into a week costs the week.",
 			alignment: DayBoundary, period: "7", price: 70000000,
