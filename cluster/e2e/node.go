@@ -138,7 +138,7 @@ func (r *run) tellAsUser(ctx context.Context, s story, p *deployed.Product, dir 
 // but after each time in vain it waits longer, up to a minute.
 func hasten(ctx context.Context, kubectl product.Kubectl) error {
 	namespaces, err := kubectl.Run(ctx, "get", "namespaces", "--output=name")
-	for _, name := range strings.Fields(namespaces) {
+	for name := range strings.FieldsSeq(namespaces) {
 		if strings.Contains(name, storyNamespaces) {
 			_, _ = kubectl.Run(ctx, "annotate", name, "finops.test/look=again") // One that has gone meanwhile needs none.
 		}
