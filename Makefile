@@ -97,6 +97,12 @@ bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 a
 bench-docs: ## Put the last report of make bench into docs/performance.md.
 	go run ./cmd/bench --document docs/performance.md
 
+.PHONY: faults
+faults: harness ## Run the tests of what goes wrong (docs/design/faults.md), with more bad days of the API server than usual.
+	@grep -oE '`internal/[a-z/]+: Test[A-Za-z]+`' docs/design/faults.md | tr -d '`' | sort -u | \
+		awk -F': ' '{ t[$$1] = t[$$1] (t[$$1] ? "|" : "") $$2 } END { for (p in t) print "./" p, "-run=^(" t[p] ")$$" (p ~ /faults$$/ ? " -seeds=5" : "") }' > $(OUTPUT)/faults
+	@$(HARNESS) with --assets --postgres -- bash -c 'while read -r args; do set -f; go test -count=1 -timeout=30m $$args </dev/null || exit; done < $(OUTPUT)/faults'
+
 .PHONY: mutants
 mutants: harness ## Make the product wrong in many small ways, and have its tests notice each (ONLY=text chooses).
 	@$(HARNESS) with --assets --postgres -- go run ./cmd/mutants $(if $(ONLY),--only "$(ONLY)")
