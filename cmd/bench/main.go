@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/provider-finops/provider-finops/internal/bench"
 	"github.com/provider-finops/provider-finops/internal/bench/charging"
 	"github.com/provider-finops/provider-finops/internal/bench/collect"
@@ -94,6 +97,7 @@ func list(w io.Writer, goals []bench.Goal) error {
 }
 
 func measure(ctx context.Context, o options, selected []bench.Goal) error {
+	log.SetLogger(logr.Discard()) // What is measured has logs of its own; the libraries would complain of none.
 	dsn := os.Getenv("FINOPS_TEST_POSTGRES")
 	if dsn == "" {
 		return errors.New("FINOPS_TEST_POSTGRES must name a PostgreSQL server to measure on; make bench starts one")
