@@ -73,7 +73,6 @@ func measurements() []mutant {
 // statements are wrong SQL.
 func statements() []mutant {
 	const sql, test = "internal/clients/postgres/sql", "internal/clients/postgres"
-	const jobs = "internal/jobs/charge"
 	return []mutant{
 		{name: "a charge that says the same is written again", file: sql + "/merge_charges.sql", old: "            IS DISTINCT FROM\n            (s.amount_micros", new: "            IS NOT DISTINCT FROM\n            (s.amount_micros", test: test, run: "TestChargesAreMerged"},
 		{name: "a final charge vanishes", file: sql + "/delete_vanished_charges.sql", old: "   AND NOT c.finalized\n", new: "", test: test, run: "TestFinalChargesStay"},
@@ -84,9 +83,9 @@ func statements() []mutant {
 		{name: "the first hour of a day is not summed up", file: sql + "/summaries.sql", old: "window_start >= @day_start AND window_start < @day_end", new: "window_start > @day_start AND window_start < @day_end", test: test, run: "TestSummaries"},
 		{name: "a row that OpenCost has forgotten stays", file: sql + "/drop_stale_allocations.sql", old: "       AND NOT a.is_finalized\n       AND NOT EXISTS (", new: "       AND a.is_finalized\n       AND NOT EXISTS (", test: test, run: "TestStoreHour"},
 		{name: "an hour that was spared is made final", file: sql + "/finalize_stragglers.sql", old: " AND a.hour <> ALL (@spared::timestamptz[])\n", new: " AND coalesce(@spared::timestamptz[] IS NOT NULL, true)\n", test: test, run: "TestFinalizeStragglers"},
-		{name: "the oldest version of a Subscription is charged", file: sql + "/newest_subscriptions.sql", old: "ORDER BY uid, id DESC", new: "ORDER BY uid, id", test: test},
+		{name: "the oldest version of a Subscription is charged", file: sql + "/newest_subscriptions.sql", old: "ORDER BY uid, id DESC", new: "ORDER BY uid, id", test: test, run: "TestNewestSubscriptions"},
 		{name: "the oldest hour that may still be fetched is given up", file: sql + "/settle_lost_hours.sql", old: "       AND hour < @oldest\n       AND state = 'failed'", new: "       AND hour <= @oldest\n       AND state = 'failed'", test: test, run: "TestSettleLostHours"},
-		{name: "usage of other clusters is charged", file: sql + "/usage.sql", old: "     WHERE cluster_id = @cluster_id\n       AND aggregation = @aggregation\n       AND hour >= @first_hour", new: "     WHERE cluster_id <> '' AND @cluster_id::text <> ''\n       AND aggregation = @aggregation\n       AND hour >= @first_hour", test: jobs},
+		{name: "usage of other clusters is charged", file: sql + "/usage.sql", old: "     WHERE cluster_id = @cluster_id\n       AND aggregation = @aggregation\n       AND hour >= @first_hour", new: "     WHERE cluster_id <> '' AND @cluster_id::text <> ''\n       AND aggregation = @aggregation\n       AND hour >= @first_hour", test: test, run: "TestUsage"},
 	}
 }
 

@@ -187,8 +187,8 @@ func TestSettleLostHours(t *testing.T) {
 	plant(t, pool, -80, collection.Open, "")
 	plant(t, pool, -79, collection.Failed, "")
 	plant(t, pool, -78, collection.Open, "open")
-	plant(t, pool, 0, collection.Open, "")
-	plant(t, pool, 1, collection.Failed, "")
+	plant(t, pool, 0, collection.Failed, "") // The oldest that is fetched again.
+	plant(t, pool, 1, collection.Open, "")
 
 	settle := func() []time.Time {
 		t.Helper()
@@ -202,7 +202,7 @@ func TestSettleLostHours(t *testing.T) {
 	if diff := cmp.Diff([]time.Time{lunchtime.Add(-79 * time.Hour)}, settle(), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("hours given up: -want, +got:\n%s", diff)
 	}
-	want := []string{"empty -", "failed given up: cut off", "open -", "open -", "failed cut off"}
+	want := []string{"empty -", "failed given up: cut off", "open -", "failed cut off", "open -"}
 	if diff := cmp.Diff(want, list(t, pool, "SELECT state || ' ' || coalesce(last_error, '-') FROM allocation_hours ORDER BY hour")); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

@@ -74,6 +74,19 @@ func plantRows(t *testing.T, pool *pgxpool.Pool, hour time.Time, rows []referenc
 	if err := pool.SendBatch(t.Context(), batch).Close(); err != nil {
 		t.Fatalf("cannot plant rows: %v", err)
 	}
+	// Another cluster has measured the same, which is nobody's business here.
+	_, err := pool.Exec(t.Context(), `
+		INSERT INTO provider_allocations (cluster_id, aggregation, hour, namespace, name, pod, controller, controller_kind,
+		       alloc_start, alloc_end, collected_at, is_finalized, cpu_core_usage_avg, ram_bytes_usage_avg, gpu_usage_avg,
+		       pv_byte_hours, network_transfer_bytes, network_receive_bytes)
+		SELECT 'elsewhere', aggregation, hour, namespace, name, pod, controller, controller_kind,
+		       alloc_start, alloc_end, collected_at, is_finalized, cpu_core_usage_avg, ram_bytes_usage_avg, gpu_usage_avg,
+		       pv_byte_hours, network_transfer_bytes, network_receive_bytes
+		  FROM provider_allocations
+		 WHERE cluster_id = $1 AND hour = $2`, billed, hour)
+	if err != nil {
+		t.Fatalf("cannot plant the rows of another cluster: %v", err)
+	}
 }
 
 // consumed is what one subject used in one hour under one book, in the units of
