@@ -192,8 +192,8 @@ func (r recordedCharge) charge() RecordedCharge {
 	}
 }
 
-// FinalSpan returns the hours in which a cluster has final rows. It reports false
-// if there are none.
+// FinalSpan returns the hours in which a cluster has final rows, or has to have
+// them. It reports false if there are none.
 func FinalSpan(ctx context.Context, db DB, clusterID string) (Hours, bool, error) {
 	rows, err := db.Query(ctx, finalSpanSQL, pgx.StrictNamedArgs{"cluster_id": clusterID})
 	if err != nil {
@@ -203,7 +203,7 @@ func FinalSpan(ctx context.Context, db DB, clusterID string) (Hours, bool, error
 	if err != nil {
 		return Hours{}, false, fmt.Errorf("cannot read which hours are final: %w", err)
 	}
-	if span.FirstWindow == nil {
+	if span.FirstWindow == nil { // A watermark alone has no beginning.
 		return Hours{}, false, nil
 	}
 	return Hours{First: *span.FirstWindow, End: *span.EndWindow}, true, nil

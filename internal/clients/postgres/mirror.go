@@ -146,14 +146,17 @@ func storable(text []byte) ([]byte, error) {
 	return json.Marshal(withoutNULs(value))
 }
 
+// Storable is a text as the mirror stores it.
+func Storable(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
+
 func withoutNULs(value any) any {
 	switch v := value.(type) {
 	case string:
-		return strings.ReplaceAll(v, "\x00", "\uFFFD")
+		return Storable(v)
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for key, member := range v {
-			clean[strings.ReplaceAll(key, "\x00", "\uFFFD")] = withoutNULs(member)
+			clean[Storable(key)] = withoutNULs(member)
 		}
 		return clean
 	case []any:

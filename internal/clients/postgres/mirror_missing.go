@@ -19,11 +19,13 @@ var (
 	addMissingSubscriptionsSQL string
 )
 
-// AddMissingSubscriptions writes a row only for Subscriptions that have none, and
-// calls each with the newest row of every one, in the order of uids. A caller who
-// cannot see everything that makes a version, such as the labels of namespaces,
-// uses this one. Subscriptions stream through: there may be very many. It has to
-// be called within a transaction.
+// AddMissingSubscriptions writes a row for Subscriptions that have none, and for
+// those that are charged by another life or other usage sources than their newest
+// row says. It calls each with the newest row of every one, in the order of uids.
+// A caller who cannot see everything that makes a version, such as the labels of
+// namespaces, uses this one; that is taken over from the row before. Subscriptions
+// stream through: there may be very many. It has to be called within a
+// transaction.
 func AddMissingSubscriptions(
 	ctx context.Context, db DB, clusterID string, at time.Time, given iter.Seq2[Subscription, error], each func(uid string, id int64),
 ) error {

@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,12 +18,15 @@ var (
 	recordedBooksSQL string
 )
 
-// A RecordedSubscription is the newest mirror row of a Subscription, and the
-// Offering it was recorded to be bound to, if any.
+// A RecordedSubscription is the newest mirror row of a Subscription: the Offering
+// it was recorded to be bound to, if any, and what it was charged by then.
 type RecordedSubscription struct {
-	UID         string `db:"uid"`
-	ID          int64  `db:"id"`
-	OfferingUID string `db:"offering_uid"`
+	UID           string `db:"uid"`
+	ID            int64  `db:"id"`
+	OfferingUID   string `db:"offering_uid"`
+	ActivatedAt   *time.Time
+	DeactivatedAt *time.Time
+	UsageSources  json.RawMessage // A list, as it stands in the spec.
 }
 
 // NewestSubscriptions returns the newest mirror row of each uid that has one,

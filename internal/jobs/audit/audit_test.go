@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,15 @@ func TestVerify(t *testing.T) {
 			plant:  unguarded + `DELETE FROM subscription_charges WHERE charge_source = 'subscription' AND amount_micros = 40000000`,
 			want:   []string{"2026-04-01T10:00:00Z subscription: has no final row, should be 40000000 micros"},
 			rows:   2, amount: "70037438",
+		},
+		"LastHours": {
+			reason: "The last hours of everybody are gone, as after a restore. The watermarks say that there were some.",
+			plant:  unguarded + `DELETE FROM subscription_charges WHERE window_start = '2026-04-01T10:00:00Z'`,
+			want: []string{
+				"2026-04-01T10:00:00Z subscription: has no final row, should be 40000000 micros",
+				"2026-04-01T10:00:00Z cpuHour: has no final row, should be 37438 micros",
+			},
+			rows: 1, amount: "70037438",
 		},
 		"TooMany": {
 			reason: "Nobody sells that meter.",
@@ -156,6 +166,18 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%s\nWant %d rows, %s micros and %d differences, got %+v", tc.reason, tc.rows, tc.amount, len(tc.want), got)
 			}
 		})
+	}
+}
+
+// TestVerifyNobody asks for a uid that nobody has, which is a mistake and not an
+// audit without differences.
+func TestVerifyNobody(t *testing.T) {
+	_, settings := world(t)
+	for _, uid := range []string{"30000000-0000-4000-8000-00000000000f", "orders"} {
+		_, err := audit.Verify(t.Context(), settings, audit.Request{UID: uid}, &bytes.Buffer{})
+		if want := fmt.Sprintf("cannot find subscription uid %q", uid); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Verify(%q): want an error with %q, got %v", uid, want, err)
+		}
 	}
 }
 

@@ -60,6 +60,11 @@ func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, 
 	}
 	defer pool.Close()
 
+	if q.UID != "" {
+		if _, err := recorded(ctx, pool, s.ClusterID, q.UID); err != nil {
+			return Result{}, err // To find no difference in nobody's charges would say that all is well.
+		}
+	}
 	v := &verification{Settings: s, out: &printer{out: out}, result: Result{Amount: new(big.Int)}}
 	hours, some, err := v.span(ctx, pool, q)
 	if err != nil || !some {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
-	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // release lets those go that have been closed out and published. The mirror is
@@ -84,9 +83,5 @@ func (r *run) letGo(ctx context.Context, s *subject) (bool, error) {
 
 // isStill reports whether an object is what was charged.
 func (s *subject) isStill(now *v1alpha1.Subscription) bool {
-	life := lifeOf(now)
-	return life.ActivatedAt.Equal(s.life.ActivatedAt) &&
-		life.DeactivatedAt.Equal(s.life.DeactivatedAt) &&
-		s.deleting == (now.DeletionTimestamp != nil && slices.Contains(now.Finalizers, v1alpha1.SubscriptionFinalizer)) &&
-		slices.Equal(inputs.Sources(now.Spec.UsageSources), s.sources)
+	return s.isChargedAs(now) && s.deleting == (now.DeletionTimestamp != nil && slices.Contains(now.Finalizers, v1alpha1.SubscriptionFinalizer))
 }

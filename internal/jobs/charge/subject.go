@@ -1,6 +1,7 @@
 package charge
 
 import (
+	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -129,4 +130,32 @@ func version(s *v1alpha1.Subscription, spec []byte, offeringUID string) postgres
 		v.ParentNamespace, v.ParentName = p.SubscriptionRef.Namespace, p.SubscriptionRef.Name
 	}
 	return v
+}
+
+// isChargedAs reports whether an object is charged by what the run has read.
+func (s *subject) isChargedAs(now *v1alpha1.Subscription) bool {
+	return s.lives(lifeOf(now)) && slices.Equal(inputs.Sources(now.Spec.UsageSources), s.sources)
+}
+
+// isRecorded reports whether a mirror row says what the Subscription is charged
+// by.
+func (s *subject) isRecorded(row postgres.RecordedSubscription) bool {
+	var life tick.Life
+	if row.ActivatedAt != nil {
+		life.ActivatedAt = *row.ActivatedAt
+	}
+	if row.DeactivatedAt != nil {
+		life.DeactivatedAt = *row.DeactivatedAt
+	}
+	var given []v1alpha1.UsageSource
+	if row.ID == 0 || json.Unmarshal(row.UsageSources, &given) != nil {
+		return false
+	}
+	return s.lives(life) && slices.EqualFunc(inputs.Sources(given), s.sources, func(recorded, now charge.Source) bool {
+		return recorded == charge.Source{Kind: now.Kind, Name: postgres.Storable(now.Name), Namespace: postgres.Storable(now.Namespace)}
+	})
+}
+
+func (s *subject) lives(life tick.Life) bool {
+	return life.ActivatedAt.Equal(s.life.ActivatedAt) && life.DeactivatedAt.Equal(s.life.DeactivatedAt)
 }

@@ -77,24 +77,27 @@ func (r *run) bind(s *subject, o *offering) {
 	}
 }
 
-// versions finds the mirror row that the charges of each Subscription name. Only
-// one without any row gets one here, and all of them in one statement (design
-// R7): what makes a version the controller knows better.
+// versions finds the mirror row that the charges of each Subscription name. One
+// without any row gets one here, and so does one that is charged by what its
+// newest row does not say: the controller may not have come to it yet, and an
+// audit reads nothing else. All of them in one statement (design R7); what else
+// makes a version the controller knows better.
 func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded map[string]postgres.RecordedSubscription) error {
-	missing := map[string]*subject{}
+	behind := map[string]*subject{}
 	for _, s := range billed {
-		if s.versionID = recorded[s.uid].ID; s.versionID == 0 {
-			missing[s.uid] = s
+		newest := recorded[s.uid]
+		if s.versionID = newest.ID; !s.isRecorded(newest) {
+			behind[s.uid] = s
 		}
 	}
-	if len(missing) == 0 {
+	if len(behind) == 0 {
 		return nil
 	}
 
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		versions := r.versionsOf(ctx, w, missing)
+		versions := r.versionsOf(ctx, w, behind)
 		return postgres.AddMissingSubscriptions(ctx, tx, r.ClusterID, r.now, versions, func(uid string, id int64) {
-			if s := missing[uid]; s != nil {
+			if s := behind[uid]; s != nil {
 				s.versionID = id
 			}
 		})
@@ -102,7 +105,7 @@ func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded
 	if err != nil {
 		return err
 	}
-	for _, s := range missing {
+	for _, s := range behind {
 		if s.versionID == 0 {
 			s.fail(fmt.Errorf("subscription %q is gone since the run began", s.key))
 		}
@@ -118,7 +121,12 @@ func (r *run) versionsOf(ctx context.Context, w world, wanted map[string]*subjec
 				yield(postgres.Subscription{}, fmt.Errorf("cannot list Subscriptions: %w", err))
 				return
 			}
-			if wanted[string(o.UID)] == nil {
+			s := wanted[string(o.UID)]
+			if s == nil {
+				continue
+			}
+			if !s.isChargedAs(o) {
+				s.fail(fmt.Errorf("subscription %q has changed since the run began", s.key))
 				continue
 			}
 			spec, err := json.Marshal(o.Spec)
