@@ -215,10 +215,16 @@ type writes struct {
 	mu    sync.Mutex
 	lines []string
 	fail  func(*http.Request) error
+	look  func(*http.Request) error // Is told of what is read.
 }
 
 func (w *writes) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && w.look != nil {
+			if err := w.look(r); err != nil {
+				return nil, err
+			}
+		}
 		if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/events") {
 			if w.fail != nil {
 				if err := w.fail(r); err != nil {
