@@ -15,8 +15,8 @@ func TestSnippets(t *testing.T) {
 		for _, block := range blocks(t, page, "yml") {
 			read++
 			for document := range strings.SplitSeq(block, "\n---\n") {
-				var any map[string]any
-				if err := yaml.Unmarshal([]byte(document), &any); err != nil {
+				var parsed map[string]any
+				if err := yaml.Unmarshal([]byte(document), &parsed); err != nil {
 					t.Errorf("%s: %v\n%s", page, err, block)
 				}
 			}
