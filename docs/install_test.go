@@ -159,23 +159,18 @@ func restricted(t *testing.T, c client.Client, manifest string) {
 	}
 }
 
-// trusted shows that what the API server is told to trust outlasts another
-// "kubectl apply", in either manner.
+// trusted shows that the API server can be told as often as somebody wants whom
+// to trust, and that this outlasts another "kubectl apply", in either manner.
 func trusted(t *testing.T, kubectl func(string, ...string) (string, error)) {
 	t.Helper()
 	const configuration = "validatingwebhookconfigurations/finops-operator-validating-webhook-configuration"
-	certificate := exec.Command("go", "run", "../cmd/provider", "certificate")
-	manifests, err := certificate.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { // Nobody serves these webhooks.
 		if _, err := kubectl("", "delete", configuration, "--ignore-not-found"); err != nil {
 			t.Error(err)
 		}
 	})
-	bundle := func(step string, stdin string, args ...string) string {
-		if _, err := kubectl(stdin, args...); err != nil {
+	bundle := func(step string, args ...string) string {
+		if _, err := kubectl("", args...); err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}
 		text, err := kubectl("", "get", configuration, "-o", "jsonpath={.webhooks[*].clientConfig.caBundle} {.webhooks[*].failurePolicy}")
@@ -184,18 +179,33 @@ func trusted(t *testing.T, kubectl func(string, ...string) (string, error)) {
 		}
 		return text
 	}
-	bundle("install", "", "apply", "-f", "../package/webhookconfigurations")
-	told := bundle("tell", string(manifests), "apply", "--server-side", "--field-manager=finops-certificate", "-f", "-")
-	if fields := strings.Fields(told); len(fields) != 4 || fields[2] != "Fail" || fields[3] != "Fail" {
-		t.Fatalf("want two bundles and two policies, got %q", told)
-	}
-	for step, args := range map[string][]string{
-		"apply again":             {"apply", "-f", "../package/webhookconfigurations"},
-		"apply on the server":     {"apply", "--server-side", "--force-conflicts", "-f", "../package/webhookconfigurations"},
-		"apply there, with force": {"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "../package/webhookconfigurations"},
-	} {
-		if diff := cmp.Diff(told, bundle(step, "", args...)); diff != "" {
-			t.Errorf("%s: -before, +after:\n%s", step, diff)
+	tell := func() string {
+		folder := t.TempDir()
+		if out, err := exec.Command("go", "run", "../cmd/provider", "certificate", folder).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
 		}
+		told := bundle("tell", "patch", configuration, "--patch-file="+folder+"/trust.yaml")
+		if fields := strings.Fields(told); len(fields) != 4 || fields[0] != fields[1] || fields[2] != "Fail" || fields[3] != "Fail" {
+			t.Fatalf("want two bundles and two policies, got %q", told)
+		}
+		return told
 	}
+	bundle("install", "apply", "-f", "../package/webhookconfigurations")
+	before := tell()
+	for _, args := range [][]string{
+		{"apply", "-f", "../package/webhookconfigurations"},
+		{"apply", "--server-side", "--force-conflicts", "-f", "../package/webhookconfigurations"},
+		{"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "../package/webhookconfigurations"},
+		{"apply", "-f", "../package/webhookconfigurations"},
+	} {
+		told := tell()
+		if told == before {
+			t.Errorf("before %q: another certificate has changed nothing", args)
+		}
+		if diff := cmp.Diff(told, bundle("again", args...)); diff != "" {
+			t.Errorf("%q: -before, +after:\n%s", args, diff)
+		}
+		before = told
+	}
+	tell()
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,13 +63,9 @@ func (p *Product) Install(ctx context.Context, binary string) error {
 	if err := writeJSON(secrets, p.secrets()); err != nil {
 		return err
 	}
-	certificate, err := process.Command(ctx, binary, "certificate").Output()
-	if err != nil {
-		return fmt.Errorf("cannot make a certificate: %w\n%s", err, stderr(err))
-	}
-	certificates := filepath.Join(p.Dir, "certificate.yaml")
-	if err := os.WriteFile(certificates, certificate, 0o600); err != nil {
-		return fmt.Errorf("cannot write a certificate: %w", err)
+	certificate := filepath.Join(p.Dir, "certificate")
+	if out, err := process.Command(ctx, binary, "certificate", certificate).CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot make a certificate: %w\n%s", err, out)
 	}
 	overlay, err := p.writeOverlay()
 	if err != nil {
@@ -80,7 +75,11 @@ func (p *Product) Install(ctx context.Context, binary string) error {
 		{"apply", "-f", "cluster/install/access/00-namespace.yaml", "-f", secrets},
 		{"apply", "-k", overlay},
 		{"apply", "-f", "cluster/install/tenant-operator/access.yaml"}, // Some stories are about it.
-		{"apply", "--server-side", "--field-manager=finops-certificate", "-f", certificates},
+		{
+			"patch", "validatingwebhookconfigurations", "finops-operator-validating-webhook-configuration",
+			"--patch-file=" + filepath.Join(certificate, "trust.yaml"),
+		},
+		{"apply", "--server-side", "--field-manager=finops-certificate", "-f", filepath.Join(certificate, "secret.yaml")},
 		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
 		{"api-resources", "--categories=finops"}, // So that kubectl knows what is there now.
 	} {
@@ -209,12 +208,4 @@ func writeJSON(file string, value any) error {
 		return fmt.Errorf("cannot write a manifest: %w", err)
 	}
 	return nil
-}
-
-func stderr(err error) string {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return string(exit.Stderr)
-	}
-	return ""
 }

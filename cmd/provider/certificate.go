@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -14,15 +14,14 @@ import (
 	"github.com/provider-finops/provider-finops/internal/webhook"
 )
 
-const certificateUsage = `provider-finops certificate [--namespace NAME] [--days N] [--also-trust FILE]
+const certificateUsage = `provider-finops certificate [--namespace NAME] [--days N] [--also-trust FILE] FOLDER
 
-Makes a certificate for the webhooks and prints what has to be applied: for the
-API server whom to trust, and the Secret that the controller serves from. The
-ValidatingWebhookConfiguration has to be there; no other field of it is touched:
+Makes a certificate for the webhooks and writes two files into the folder: whom
+the API server has to trust, and the Secret that the controller serves from. It
+prints how they are applied. The ValidatingWebhookConfiguration has to be there;
+no other field of it is touched.
 
-  provider-finops certificate | kubectl apply --server-side --field-manager=finops-certificate -f -
-
-Nothing is read from a cluster, and the key is nowhere but in what is printed.
+Nothing is read from a cluster, and the key is nowhere but in the Secret's file.
 
 `
 
@@ -33,12 +32,18 @@ const (
 	webhookConfiguration = "finops-operator-validating-webhook-configuration"
 )
 
+// What the command writes.
+const (
+	trustFile  = "trust.yaml"
+	secretFile = "secret.yaml"
+)
+
 func makeCertificate(_ context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) int {
 	set := commandFlags("certificate", certificateUsage)
 	namespace := set.String("namespace", "finops-operator-system", "where the controller is installed")
 	days := set.Int("days", 3650, "how long the certificate is valid")
 	also := set.String("also-trust", "", "`file` of a certificate in PEM that the API server is to trust as well: the one in use, until the controller has the new one")
-	if code, done := parsed(set, args, 0, 0, stdout, stderr); done {
+	if code, done := parsed(set, args, 1, 1, stdout, stderr); done {
 		return code
 	}
 	if *days < 1 {
@@ -54,11 +59,14 @@ func makeCertificate(_ context.Context, args []string, _ func(string) string, st
 	if err != nil {
 		return failed(stderr, err)
 	}
-	manifests, err := certificateManifests(*namespace, c, append(c.Cert, trusted...))
-	if err != nil {
+	folder := set.Arg(0)
+	if err := writeCertificate(folder, *namespace, c, append(c.Cert, trusted...)); err != nil {
 		return failed(stderr, err)
 	}
-	if _, err := stdout.Write(manifests); err != nil {
+	_, err = fmt.Fprintf(stdout, `kubectl patch validatingwebhookconfigurations %s --patch-file=%s &&
+  kubectl apply --server-side --field-manager=finops-certificate -f %s
+`, webhookConfiguration, filepath.Join(folder, trustFile), filepath.Join(folder, secretFile))
+	if err != nil {
 		return failed(stderr, err)
 	}
 	return 0
@@ -79,7 +87,10 @@ func readTrusted(file string) ([]byte, error) {
 	return text, nil
 }
 
-func certificateManifests(namespace string, c webhook.Certificate, trusted []byte) ([]byte, error) {
+// writeCertificate writes the two files. What is trusted is a patch: kubectl's
+// apply, in either manner, hands fields from one manager to another, so whoever
+// applies a part of an object applies it once and is refused from then on.
+func writeCertificate(folder, namespace string, c webhook.Certificate, trusted []byte) error {
 	type object = map[string]any
 	secret := object{
 		"apiVersion": "v1", "kind": "Secret",
@@ -91,19 +102,17 @@ func certificateManifests(namespace string, c webhook.Certificate, trusted []byt
 	for _, name := range []string{"voffering-v1alpha1.kb.io", "vsubscription-v1alpha1.kb.io"} {
 		webhooks = append(webhooks, object{"name": name, "clientConfig": object{"caBundle": trusted}})
 	}
-	configuration := object{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-		"metadata": object{"name": webhookConfiguration},
-		"webhooks": webhooks,
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("cannot make a folder for the certificate: %w", err)
 	}
-	var out bytes.Buffer
-	for _, o := range []object{configuration, secret} { // Nobody presents what is not trusted yet.
+	for name, o := range map[string]object{trustFile: {"webhooks": webhooks}, secretFile: secret} {
 		text, err := yaml.Marshal(o)
 		if err != nil {
-			return nil, fmt.Errorf("cannot encode a manifest: %w", err)
+			return fmt.Errorf("cannot encode %s: %w", name, err)
 		}
-		out.WriteString("---\n")
-		out.Write(text)
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			return fmt.Errorf("cannot write the certificate: %w", err)
+		}
 	}
-	return out.Bytes(), nil
+	return nil
 }

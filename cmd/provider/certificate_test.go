@@ -15,32 +15,43 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// printed runs the command and reads what it prints.
-func printed(t *testing.T, args ...string) (corev1.Secret, admissionv1.ValidatingWebhookConfiguration) {
+// made runs the command and reads what it writes.
+func made(t *testing.T, args ...string) (corev1.Secret, admissionv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"certificate"}, args...), os.Getenv, &stdout, &stderr); code != 0 {
+	folder := filepath.Join(t.TempDir(), "certificate")
+	if code := run(t.Context(), append(append([]string{"certificate"}, args...), folder), os.Getenv, &stdout, &stderr); code != 0 {
 		t.Fatalf("certificate %q: exit code %d, %s", args, code, &stderr)
 	}
 	var (
 		secret        corev1.Secret
 		configuration admissionv1.ValidatingWebhookConfiguration
 	)
-	documents := strings.Split(strings.TrimPrefix(stdout.String(), "---\n"), "---\n")
-	for i, into := range []any{&configuration, &secret} {
-		if err := yaml.UnmarshalStrict([]byte(documents[i]), into); err != nil {
+	for name, into := range map[string]any{"trust.yaml": &configuration, "secret.yaml": &secret} {
+		file := filepath.Join(folder, name)
+		text, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if err := yaml.UnmarshalStrict(text, into); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(stdout.String(), file) {
+			t.Errorf("it does not say what to do with %s: %s", file, &stdout)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s is to be read by nobody else, got %v, %v", name, info.Mode(), err)
+		}
 	}
-	if len(documents) != 2 || len(configuration.Webhooks) != 2 {
-		t.Fatalf("want 2 objects, with 2 webhooks, got %d and %d", len(documents), len(configuration.Webhooks))
+	if len(configuration.Webhooks) != 2 {
+		t.Fatalf("want 2 webhooks, got %d", len(configuration.Webhooks))
 	}
 	return secret, configuration
 }
 
 // TestCertificate shakes hands as the API server would.
 func TestCertificate(t *testing.T) {
-	secret, configuration := printed(t, "--namespace=billing", "--days=7")
+	secret, configuration := made(t, "--namespace=billing", "--days=7")
 	if diff := cmp.Diff("billing/webhook-server-cert", secret.Namespace+"/"+secret.Name); diff != "" {
 		t.Errorf("Secret: -want, +got:\n%s", diff)
 	}
@@ -69,12 +80,12 @@ func TestCertificate(t *testing.T) {
 // TestAlsoTrust shows that a certificate can be replaced without a moment in
 // which neither the old nor the new one is trusted.
 func TestAlsoTrust(t *testing.T) {
-	before, _ := printed(t)
+	before, _ := made(t)
 	file := filepath.Join(t.TempDir(), "old.crt")
 	if err := os.WriteFile(file, before.Data["tls.crt"], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after, configuration := printed(t, "--also-trust="+file)
+	after, configuration := made(t, "--also-trust="+file)
 	want := string(after.Data["tls.crt"]) + string(before.Data["tls.crt"])
 	if diff := cmp.Diff(want, string(configuration.Webhooks[0].ClientConfig.CABundle)); diff != "" {
 		t.Errorf("caBundle: -want, +got:\n%s", diff)
@@ -83,7 +94,7 @@ func TestAlsoTrust(t *testing.T) {
 
 func TestCertificateRefusals(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "tls.key")
-	before, _ := printed(t)
+	before, _ := made(t)
 	if err := os.WriteFile(key, before.Data["tls.key"], 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +110,7 @@ func TestCertificateRefusals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), []string{"certificate", tc.arg}, os.Getenv, &stdout, &stderr)
+			code := run(t.Context(), []string{"certificate", tc.arg, filepath.Join(t.TempDir(), "none")}, os.Getenv, &stdout, &stderr)
 			if code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), tc.said) {
 				t.Errorf("%s\nwant exit code 2 and %q, got %d, %s%s", tc.reason, tc.said, code, &stdout, &stderr)
 			}
