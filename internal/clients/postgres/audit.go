@@ -29,6 +29,9 @@ var (
 	//go:embed sql/recorded_charges.sql
 	recordedChargesSQL string
 
+	//go:embed sql/next_final.sql
+	nextFinalSQL string
+
 	//go:embed sql/final_span.sql
 	finalSpanSQL string
 
@@ -207,6 +210,21 @@ func FinalSpan(ctx context.Context, db DB, clusterID string) (Hours, bool, error
 		return Hours{}, false, nil
 	}
 	return Hours{First: *span.FirstWindow, End: *span.EndWindow}, true, nil
+}
+
+// NextFinal returns the first hour from the given one on in which a Subscription,
+// or anybody if the uid is empty, has a final row. It reports false if there is
+// none.
+func NextFinal(ctx context.Context, db DB, clusterID, uid string, from time.Time) (time.Time, bool, error) {
+	rows, err := db.Query(ctx, nextFinalSQL, pgx.StrictNamedArgs{"cluster_id": clusterID, "uid": uid, "first_window": from})
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("cannot look for further charges: %w", err)
+	}
+	next, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[*time.Time])
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("cannot look for further charges: %w", err)
+	}
+	return orZero(next), next != nil, nil
 }
 
 // A NamedSubscription is somebody who has held a name.

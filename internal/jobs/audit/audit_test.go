@@ -2,14 +2,17 @@ package audit_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
@@ -166,6 +169,43 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%s\nWant %d rows, %s micros and %d differences, got %+v", tc.reason, tc.rows, tc.amount, len(tc.want), got)
 			}
 		})
+	}
+}
+
+// statements counts them.
+type statements struct{ count atomic.Int64 }
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.count.Add(1)
+	return ctx
+}
+
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestVerifyFarAhead has the last tick of a very long period, which was closed out
+// fifty years ahead: its row is compared, and nobody walks through all the hours
+// between.
+func TestVerifyFarAhead(t *testing.T) {
+	db, settings := world(t)
+	exec(t, db, `
+		SELECT finops_ensure_months('2076-04-01', '2076-04-01');
+		INSERT INTO subscription_charges (cluster_id, subscription_uid, window_start, window_end, charge_source, amount_micros,
+		       quantity, unit_price_micros, currency, finalized, offering_version_id, subscription_version_id, details, created_at, updated_at)
+		SELECT cluster_id, subscription_uid, '2076-04-01T11:00:00Z', '2076-04-01T12:00:00Z', charge_source, amount_micros - 1,
+		       quantity, unit_price_micros, currency, true, offering_version_id, subscription_version_id, '{"closeOut": true}', created_at, updated_at
+		  FROM subscription_charges WHERE amount_micros = 40000000`)
+	var sent statements
+	settings.Database.Tracer = &sent
+	var out bytes.Buffer
+	got, err := audit.Verify(t.Context(), settings, audit.Request{}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Rows != 4 || !strings.Contains(out.String(), "2076-04-01T11:00:00Z subscription: amount is 39999999, should be 40000000") {
+		t.Errorf("The row far ahead is compared, got %+v:\n%s", got, &out)
+	}
+	if n := sent.count.Load(); n > 40 {
+		t.Errorf("Verify sent %d statements for two days with rows", n)
 	}
 }
 
