@@ -49,6 +49,18 @@ func suits(place string, s story, w world) bool {
 	}
 }
 
+// possible says whether a story can be told at the place at all.
+func possible(place string, w world) bool {
+	switch place {
+	case OnNamed:
+		return !w.Crossplane
+	case OnNode:
+		return !w.Crossplane || w.Pods
+	default:
+		return !w.Pods
+	}
+}
+
 // choose finds the stories to tell.
 func (r *run) choose() ([]story, error) {
 	if !slices.Contains(Places, r.On) {
@@ -62,7 +74,7 @@ func (r *run) choose() ([]story, error) {
 	}
 	found, err := findIn(r.folder(), r.Selected)
 	longestFirst(found)
-	if err != nil || r.Selected != "" || r.Stories != "" {
+	if err != nil || r.Stories != "" {
 		return found, err
 	}
 	var chosen []story
@@ -71,9 +83,12 @@ func (r *run) choose() ([]story, error) {
 		if err != nil {
 			return nil, err
 		}
-		if suits(r.On, s, w) {
+		if possible(r.On, w) && (r.Selected != "" || suits(r.On, s, w)) {
 			chosen = append(chosen, s)
 		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("what is selected cannot be told here: choose another place with --on, of %q", Places)
 	}
 	return chosen, nil
 }

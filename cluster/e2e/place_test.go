@@ -60,6 +60,18 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: suites: -want, +got:\n%s", place, diff)
 		}
 	}
+	stories, err := (&run{Options: Options{Root: root, On: OnControlPlane, Selected: packageSuite}}).choose()
+	if err != nil || len(stories) == 0 {
+		t.Errorf("got %v, %v for a suite of which all but one story needs no node", stories, err)
+	}
+	for _, s := range stories {
+		if s.name == "as-a-pod" {
+			t.Error("A story that needs a node is told without.")
+		}
+	}
+	if stories, err := (&run{Options: Options{Root: root, On: OnControlPlane, Selected: "package/as-a-pod"}}).choose(); err == nil {
+		t.Errorf("got %v, want a story that needs a node to be refused", stories)
+	}
 	if _, err := (&run{Options: Options{Root: root, On: "elsewhere"}}).choose(); err == nil {
 		t.Error("want a place that is not there to be refused")
 	}
