@@ -72,7 +72,7 @@ func Attach(root, name string) (string, error) {
 	}
 	switch {
 	case len(running) == 0:
-		return "", errors.New("cannot attach: nothing runs; start it with \"make dev\", \"make node\" or \"make demo KEEP=1\"")
+		return "", errors.New("cannot attach: nothing runs; start it with \"make dev\", \"make node\", \"make crossplane\" or \"make demo KEEP=1\"")
 	case len(matching) == 0:
 		return "", fmt.Errorf("cannot attach to %q: it does not run; there are %s", name, names(running))
 	case len(matching) > 1:

@@ -18,6 +18,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/isolation"
 	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/product"
+	"github.com/provider-finops/provider-finops/cluster/stay"
 	"github.com/provider-finops/provider-finops/cluster/testbed"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
@@ -59,9 +60,9 @@ var storyCommand = command{
 
 var crossplaneCommand = command{
 	name:    "crossplane",
-	summary: "Run a cluster with Crossplane and the product as its package, and print where it is.",
-	details: `What it prints are lines for a shell. Crossplane listens on every interface, so
-all of it runs in a network of its own; the addresses printed lead there. There
+	summary: "Run a cluster with Crossplane and the product as its package, and say how to attach.",
+	details: `Crossplane listens on every interface, so all of it runs in a network of its own;
+"harness attach" knows the addresses that lead there. There
 is no node: the harness runs the package as the package manager wants it, and a
 composition function of its own for the two that the examples install.
 
@@ -69,6 +70,7 @@ composition function of its own for the two that the examples install.
 Then everything is stopped, and all data removed.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
 		inside := flags.String("inside", "", "for the harness itself: the prepared `folder`")
+		offer := flags.String("offer", "", "for the harness itself: the `folder` that says how to attach")
 		activate := flags.String("activate", "*", "which `kinds` of packages exist from the start; empty: none until a ManagedResourceActivationPolicy says so")
 		bare := flags.Bool("bare", false, "do not install the package")
 		return func(ctx context.Context, _ []string) error {
@@ -76,7 +78,7 @@ Then everything is stopped, and all data removed.`,
 			if err != nil {
 				return err
 			}
-			w := withCrossplane{root: root, dir: *inside, activate: *activate, bare: *bare}
+			w := withCrossplane{root: root, dir: *inside, offer: *offer, activate: *activate, bare: *bare}
 			if *inside != "" {
 				ctx, cancel := process.Lifetime(ctx, os.Stdin)
 				defer cancel()
@@ -91,8 +93,8 @@ Then everything is stopped, and all data removed.`,
 
 // withCrossplane is one run of the command, in either of its two processes.
 type withCrossplane struct {
-	root, dir, activate string
-	bare                bool
+	root, dir, offer, activate string
+	bare                       bool
 }
 
 // outside builds everything, and runs the inside.
@@ -110,6 +112,17 @@ func (w withCrossplane) outside(ctx context.Context) (err error) {
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		return fmt.Errorf("cannot open the folder: %w", err)
 	}
+	if err := stay.Clean(w.root); err != nil {
+		return err
+	}
+	owner, err := process.Self()
+	if err != nil {
+		return err
+	}
+	if w.offer, err = stay.Folder(w.root, "crossplane", owner.String()); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(w.offer) }() // It lies in the folder that "make clean" removes.
 	if _, err := product.Build(ctx, w.root, w.dir, os.Stderr); err != nil {
 		return err
 	}
@@ -125,7 +138,7 @@ func (w withCrossplane) outside(ctx context.Context) (err error) {
 	if _, err := crossplane.BuildProvider(ctx, w.root, "", filepath.Join(w.dir, packageFile), os.Stderr); err != nil {
 		return err
 	}
-	cmd, err := isolation.Command(ctx, "crossplane", "--inside="+w.dir, "--activate="+w.activate, fmt.Sprintf("--bare=%t", w.bare))
+	cmd, err := isolation.Command(ctx, "crossplane", "--inside="+w.dir, "--offer="+w.offer, "--activate="+w.activate, fmt.Sprintf("--bare=%t", w.bare))
 	if err != nil {
 		return err
 	}
@@ -135,6 +148,7 @@ func (w withCrossplane) outside(ctx context.Context) (err error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = isolation.Explain(cmd.Run())
 	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "\nStopped; everything is removed.")
 		return nil // It was asked to end, and has.
 	}
 	return err
@@ -191,7 +205,7 @@ func (w withCrossplane) inside(ctx context.Context) error {
 // version is the one that the package is pushed as.
 const version = "v0.1.0"
 
-// tell prints where everything is, seen from outside.
+// tell says how to get at everything from outside.
 func (w withCrossplane) tell(out io.Writer, hall *isolation.Hall, i *installation.Installation, server *control.Server) error {
 	lead := func(door, inside string) (outside string, err error) {
 		u, err := url.Parse(inside)
@@ -213,7 +227,28 @@ func (w withCrossplane) tell(out io.Writer, hall *isolation.Hall, i *installatio
 	if failed != nil {
 		return failed
 	}
-	_, err = fmt.Fprintf(out, "export KUBECONFIG=%s KUBECACHEDIR=%s DSN='%s'\nexport %s=%s\nexport PATH=%s:$PATH LOGS=%s\n",
-		kubeconfig, testbed.KubectlCache(kubeconfig), dsn, control.Variable, commands, i.Testbed.Tools.Dir, w.dir)
+	harness, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find the harness's own program: %w", err)
+	}
+	err = stay.Offer(w.offer, []string{
+		"KUBECONFIG=" + kubeconfig, "KUBECACHEDIR=" + testbed.KubectlCache(kubeconfig),
+		"DSN=" + dsn, control.Variable + "=" + commands, "LOGS=" + w.dir,
+	}, []string{i.Testbed.Tools.Dir, filepath.Dir(i.Psql.Path), filepath.Dir(harness)})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, `
+The cluster runs. In another terminal:
+
+  cd %s
+  eval "$(_output/harness attach crossplane)"
+
+  kubectl get providers.pkg.crossplane.io
+
+docs/getting-started-with-crossplane.md goes on from here.
+To stop and remove everything: Ctrl-C here.
+
+`, w.root)
 	return err
 }

@@ -36,7 +36,7 @@ var attachCommand = command{
 	name:    "attach",
 	args:    "[NAME]",
 	summary: "Print, for a shell to read, how to reach a cluster that was kept running.",
-	details: `That is one of dev, node and demo --keep, in this repository:
+	details: `That is one of dev, node, crossplane and demo --keep, in this repository:
 
   eval "$(_output/harness attach)"
 
