@@ -73,7 +73,7 @@ verify: generate ## Regenerate and fail if anything differs from what is committ
 .PHONY: lint
 lint: ## Lint all code, with the import rules of the design.
 	@go build -C cluster/lint -trimpath -gcflags=all=-dwarf=false -ldflags="-s -w" -o $(CURDIR)/$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@for m in $(MODULES); do (cd $$m && $(CURDIR)/$(LINTER) run --config $(CURDIR)/.golangci.yml ./...); done
+	@for m in $(MODULES); do (cd $$m && $(CURDIR)/$(LINTER) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: test
 test: harness ## Run every test: unit, API server, PostgreSQL, and the kuttl stories; as root also those of the node.
@@ -92,8 +92,9 @@ e2e: harness ## Run the kuttl stories (SUITE=name, ON=controlplane|node|named, S
 	@$(HARNESS) e2e $(if $(ON),--on=$(ON)) $(if $(STORIES),--stories=$(STORIES)) $(if $(SUITE),--suite=$(SUITE))
 
 .PHONY: e2e-node
-e2e-node: harness ## Run the stories of pods on a real node, and those that run anywhere (as root).
-	@$(HARNESS) e2e --on=node --suite=node,anywhere,package/as-a-pod
+e2e-node: SUITE ?= node,anywhere,package/as-a-pod
+e2e-node: harness ## Run the stories of pods on a real node, and those that run anywhere (as root; SUITE=name).
+	@$(HARNESS) e2e --on=node --suite=$(SUITE)
 
 .PHONY: bench
 bench: harness ## Measure the goals against limits of the same run (ONLY=P1,P3 and SCALE=0.1 choose).
