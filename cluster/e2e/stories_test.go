@@ -51,3 +51,23 @@ func TestFindStories(t *testing.T) {
 		})
 	}
 }
+
+func TestComplete(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		options Options
+		want    bool
+	}{
+		"All":       {"Whatever the product may do, one of them makes it do.", Options{On: OnControlPlane}, true},
+		"Selected":  {"A part of the stories needs a part of the rights.", Options{On: OnControlPlane, Selected: "anywhere"}, false},
+		"Elsewhere": {"Users' stories are about their Offerings, and pass without us being complete.", Options{On: OnControlPlane, Stories: "/billing-tests"}, false},
+		"Node":      {"On a node a few are told.", Options{On: OnNode}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.options.complete(); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
