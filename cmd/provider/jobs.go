@@ -86,10 +86,12 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 	warnOfMovedTime(log, f)
 
 	settings.Database.WorksWithNewer = true
+	settled := false
 	err = charge.Run(ctx, settings, charge.Dependencies{
-		Client: kube,
-		Clock:  businessClock(f.clockOffset),
-		Log:    log,
+		Client:  kube,
+		Clock:   businessClock(f.clockOffset),
+		Log:     log,
+		Settled: func() { settled = true },
 	})
 	if !keep.Wanted() || ctx.Err() != nil {
 		return err
@@ -99,7 +101,7 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 		return errors.Join(err, unopened)
 	}
 	defer pool.Close()
-	return errors.Join(err, retention.Run(ctx, keep, businessClock(f.clockOffset), log, pool))
+	return errors.Join(err, retention.Run(ctx, keep, settled, businessClock(f.clockOffset), log, pool))
 }
 
 // jobClient reads from the API server itself: a job lives for one run.

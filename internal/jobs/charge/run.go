@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,15 +31,20 @@ type Dependencies struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 	Log    logr.Logger
+
+	// Settled, if it is set, is called by a run that has left nobody behind: no
+	// charge has failed or is held back.
+	Settled func()
 }
 
 // run is one run of the collector.
 type run struct {
 	Settings
 
-	client client.Client
-	log    logr.Logger
-	pool   *pgxpool.Pool
+	client  client.Client
+	log     logr.Logger
+	pool    *pgxpool.Pool
+	settled func() // Nil if nobody asks.
 
 	now    time.Time  // Business time at the start.
 	pinned charge.Run // What everything is computed for.
@@ -61,7 +67,7 @@ type run struct {
 // If another run of the cluster does not finish within DatabaseInitTimeout it
 // leaves the work to that one and returns nil.
 func Run(ctx context.Context, s Settings, d Dependencies) error {
-	r := &run{Settings: s, client: d.Client, log: d.Log, now: d.Clock.Now().UTC(), tally: tally{sum: charge.Claims{}}}
+	r := &run{Settings: s, client: d.Client, log: d.Log, settled: d.Settled, now: d.Clock.Now().UTC(), tally: tally{sum: charge.Claims{}}}
 	for _, note := range s.Notes {
 		r.log.Info(note)
 	}
@@ -143,7 +149,11 @@ func (r *run) work(ctx context.Context) error {
 		r.release(ctx, leaving)
 	}
 
-	return errors.Join(summed, r.verdict(ctx))
+	err = errors.Join(summed, r.verdict(ctx))
+	if err == nil && r.settled != nil && !slices.ContainsFunc(r.world.subjects, func(s *subject) bool { return s.parked != nil }) {
+		r.settled()
+	}
+	return err
 }
 
 // settleBounds reads what the run may rely on: the allocation boundary, which

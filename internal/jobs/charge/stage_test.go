@@ -40,6 +40,7 @@ type stage struct {
 	namespace string
 	settings  charge.Settings
 	writes    *writes
+	settled   bool // The last run has left nobody behind.
 
 	logging sync.Mutex
 	log     strings.Builder
@@ -131,10 +132,12 @@ func (s *stage) runWith(settings charge.Settings, hourText string) error {
 
 func (s *stage) runOn(api client.Client, settings charge.Settings, now time.Time) error {
 	s.Helper()
+	s.settled = false
 	return charge.Run(s.Context(), settings, charge.Dependencies{
-		Client: api,
-		Clock:  clocktesting.NewFakePassiveClock(now),
-		Log:    s.logger(),
+		Client:  api,
+		Clock:   clocktesting.NewFakePassiveClock(now),
+		Log:     s.logger(),
+		Settled: func() { s.settled = true },
 	})
 }
 

@@ -66,6 +66,9 @@ func TestOfferingUnknown(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "never-existed") {
 		t.Errorf("The run fails and names the Offering, got %v", err)
 	}
+	if s.settled {
+		t.Error("The run says that everybody is settled; one of them is not even charged")
+	}
 	if s.gone("lost") || len(s.get("lost").Status.Costs) != 0 {
 		t.Error("Without terms nothing is settled: it is kept, without costs")
 	}
@@ -173,12 +176,18 @@ func TestParked(t *testing.T) {
 			if diff := cmp.Diff(before, pgtest.Changes(t, s.db.Pool)); diff != "" || len(s.writes.take()) != 0 {
 				t.Errorf("%s\nStill parked, nothing is written again: %s", tc.reason, diff)
 			}
+			if s.settled {
+				t.Errorf("%s\nThe run says that everybody is settled; the bill of one is held back", tc.reason)
+			}
 			if name == "Overflow" {
 				return
 			}
 
 			s.settings.MaxAmount = 9_000_000_000_000_000_000
 			s.mustRun("2026-04-01T11:00:00Z")
+			if !s.settled {
+				t.Errorf("%s\nWith the bound raised nobody is left behind; the run does not say so", tc.reason)
+			}
 			if !s.gone("large") {
 				t.Errorf("%s\nWith the bound raised it is settled and let go; it is still there", tc.reason)
 			}

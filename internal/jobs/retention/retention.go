@@ -45,8 +45,15 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 func (s Settings) Wanted() bool { return s.AllocationDays > 0 || s.ChargeDays > 0 }
 
 // Run drops what is too old. Allocations go first: charges refer to their hours.
-func Run(ctx context.Context, s Settings, c clock.PassiveClock, log logr.Logger, pool *pgxpool.Pool) error {
+// They go only if the charge run before has settled everybody: whose charges are
+// held back, or could not be computed, may have no row yet that would keep the
+// month they are to be computed from.
+func Run(ctx context.Context, s Settings, settled bool, c clock.PassiveClock, log logr.Logger, pool *pgxpool.Pool) error {
 	now := c.Now().UTC()
+	if !settled && s.AllocationDays > 0 {
+		log.Info("Keeping all months of allocations: the run has not settled everybody, and what is left is charged from them")
+		s.AllocationDays = 0
+	}
 	for _, kept := range []struct {
 		table postgres.MonthlyTable
 		days  int

@@ -62,13 +62,15 @@ func TestRun(t *testing.T) {
 	for _, step := range []struct {
 		reason   string
 		settings Settings
+		settled  bool
 		want     string
 	}{
-		{"Without a limit everything stays.", Settings{ClusterID: "default"}, "provider_allocations subscription_charges"},
-		{"Nothing is that old.", Settings{ClusterID: "default", ChargeDays: 3650}, "provider_allocations subscription_charges"},
-		{"The months of the allocations go.", Settings{ClusterID: "default", AllocationDays: 31}, "subscription_charges"},
+		{"Without a limit everything stays.", Settings{ClusterID: "default"}, true, "provider_allocations subscription_charges"},
+		{"Nothing is that old.", Settings{ClusterID: "default", ChargeDays: 3650}, true, "provider_allocations subscription_charges"},
+		{"Somebody is still to be charged.", Settings{ClusterID: "default", AllocationDays: 31}, false, "provider_allocations subscription_charges"},
+		{"The months of the allocations go.", Settings{ClusterID: "default", AllocationDays: 31}, true, "subscription_charges"},
 	} {
-		if err := Run(t.Context(), step.settings, later, testr.New(t), db.Pool); err != nil {
+		if err := Run(t.Context(), step.settings, step.settled, later, testr.New(t), db.Pool); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step.want, months()); diff != "" {
