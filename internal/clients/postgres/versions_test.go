@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,10 @@ func TestNewestSubscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []postgres.RecordedSubscription{{UID: first, ID: later[0].ID}, {UID: second, ID: versions[second]}}
+	none := json.RawMessage("[]")
+	want := []postgres.RecordedSubscription{
+		{UID: first, ID: later[0].ID, UsageSources: none}, {UID: second, ID: versions[second], UsageSources: none},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("NewestSubscriptions(...): -want, +got:\n%s", diff)
 	}
