@@ -12,8 +12,10 @@ const (
 	// snippetBytes is how much of an answer is kept for the log.
 	snippetBytes = 500
 
-	// valueBytes bounds what is held in memory of an answer: one text.
-	valueBytes = 1 << 20
+	// valueBytes bounds what is held in memory of an answer, which is one item. An
+	// item lists every volume that it stands for, in some 150 bytes each, and one
+	// stands for all volumes of a cluster that nobody mounts.
+	valueBytes = 16 << 20
 )
 
 // A body reads an answer within its bounds and remembers how it began.

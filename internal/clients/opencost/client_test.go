@@ -101,6 +101,10 @@ var errNoAnswer = errors.New("no answer")
 // TestAnswers reads bodies that came with HTTP status 200, or would have.
 func TestAnswers(t *testing.T) {
 	item := string(firstItem(t))
+	var volumes strings.Builder
+	for n := range 40_000 {
+		fmt.Fprintf(&volumes, `"cluster=cluster-one:name=pvc-%08d":{"byteHours":53687091200,"cost":0.002739726,"providerID":"vol-%[1]d","adjustment":0},`, n)
+	}
 
 	cases := map[string]struct {
 		reason string
@@ -113,6 +117,7 @@ func TestAnswers(t *testing.T) {
 		"NoSet":        {reason: "A window of no width.", body: `{"code":200,"data":[]}`},
 		"NullData":     {reason: "A range that is nil.", body: `{"code":200,"data":null}`},
 		"OneItem":      {reason: "One set with one item.", body: `{"code":200,"data":[{` + item + `}]}`, items: 1},
+		"ManyVolumes":  {reason: "One item stands for all volumes that nobody mounts.", body: with(item, `"pvs":null`, `"pvs":{`+strings.TrimSuffix(volumes.String(), ",")+`}`), items: 1},
 		"OtherOrder":   {reason: "The members of an object have no order.", body: `{"data":[{` + item + `}],"warning":"w","code":200}` + "\n", items: 1},
 		"CodeInBody":   {reason: "An error inside of HTTP 200.", body: `{"code":500,"data":null,"message":"Error: x"}`, want: ErrCode},
 		"CodeAfter":    {reason: "The same after the data: nothing of it counts.", body: `{"data":[{` + item + `}],"code":500}`, want: ErrCode},
