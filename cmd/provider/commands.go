@@ -117,7 +117,11 @@ func commandFlags(name, text string) *flag.FlagSet {
 func parsed(set *flag.FlagSet, args []string, least, most int, stdout, stderr io.Writer) (int, bool) {
 	err := set.Parse(args)
 	if err == nil && (set.NArg() < least || set.NArg() > most) {
-		err = fmt.Errorf("%s takes %d to %d arguments, not %d", set.Name(), least, most, set.NArg())
+		want := fmt.Sprintf("%d", least)
+		if most > least {
+			want += fmt.Sprintf(" to %d", most)
+		}
+		err = fmt.Errorf("%s takes %s arguments besides flags, which come first, not %d", set.Name(), want, set.NArg())
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
