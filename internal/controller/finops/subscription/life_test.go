@@ -115,6 +115,7 @@ func TestGates(t *testing.T) {
 	if child.Status.CompatibilityRoot != string(parent.UID) {
 		t.Errorf("The child is stamped %q, its root is %q", child.Status.CompatibilityRoot, parent.UID)
 	}
+	r.said(child, "Activated") // It arrives after what it tells of.
 	// OfferingNotFound, perhaps OfferingNotReady, ParentSubscriptionNotFound,
 	// perhaps ParentSubscriptionNotReady.
 	if got := r.events(child); got["Activated"] != 1 || got["GateFailed"] < 2 || got["GateFailed"] > 4 {
