@@ -8,10 +8,8 @@ package crossplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -228,7 +226,7 @@ func (c *Crossplane) startCore(ctx context.Context) error {
 		return err
 	}
 	return process.WaitFor(ctx, "Crossplane to be ready", func(ctx context.Context) error {
-		return ask(ctx, coreHealth+"/readyz")
+		return process.Answers(ctx, coreHealth+"/readyz")
 	}, c.processes...)
 }
 
@@ -270,20 +268,4 @@ func (c *Crossplane) environment(account string, more ...string) []string {
 
 func (c *Crossplane) file(names ...string) string {
 	return filepath.Join(append([]string{c.options.Dir, "crossplane"}, names...)...)
-}
-
-func ask(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return errors.New("it answers " + response.Status)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/realm"
 )
 
@@ -40,7 +41,7 @@ func Find(ctx context.Context, progress io.Writer) (Programs, error) {
 		return Programs{}, lacks
 	}
 	_, _ = fmt.Fprintf(progress, "a node needs packages that are not installed; installing %s\n", strings.Join(missing, ", "))
-	if err := install(ctx, apt, missing, progress); err != nil {
+	if err := process.AptInstall(ctx, apt, progress, missing...); err != nil {
 		return Programs{}, errors.Join(lacks, err)
 	}
 	if programs, missing = look(); len(missing) > 0 {
@@ -79,16 +80,4 @@ func plugins(dirs []string) string {
 		}
 	}
 	return ""
-}
-
-func install(ctx context.Context, apt string, packages []string, progress io.Writer) error {
-	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)} {
-		cmd := exec.CommandContext(ctx, apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		cmd.Stdout, cmd.Stderr = progress, progress
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("cannot run apt-get %s: %w", args[0], err)
-		}
-	}
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+
+	"github.com/provider-finops/provider-finops/cluster/process"
 )
 
 // oldestMajor is the oldest PostgreSQL that the product supports.
@@ -46,25 +48,13 @@ func Find(ctx context.Context, progress io.Writer) (Binaries, error) {
 		return Binaries{}, missing
 	}
 	_, _ = fmt.Fprintln(progress, "PostgreSQL is not installed: installing the package \"postgresql\"")
-	if err := install(ctx, apt, progress); err != nil {
+	if err := process.AptInstall(ctx, apt, progress, "postgresql"); err != nil {
 		return Binaries{}, errors.Join(missing, err)
 	}
 	if found, ok = newest(ctx, candidates()); !ok {
 		return Binaries{}, missing
 	}
 	return found, nil
-}
-
-func install(ctx context.Context, apt string, progress io.Writer) error {
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-q", "-y", "--no-install-recommends", "postgresql"}} {
-		cmd := exec.CommandContext(ctx, apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		cmd.Stdout, cmd.Stderr = progress, progress
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("cannot run apt-get %s: %w", args[0], err)
-		}
-	}
-	return nil
 }
 
 func candidates() []string {

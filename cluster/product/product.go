@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,7 +150,7 @@ func (p *Product) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	err = process.WaitFor(ctx, "the controller to be ready", func(ctx context.Context) error {
-		return errors.Join(askReady(ctx, "http://"+probe+"/readyz"), p.Webhooks.ready(ctx))
+		return errors.Join(process.Answers(ctx, "http://"+probe+"/readyz"), p.Webhooks.ready(ctx))
 	}, p.controller)
 	if err != nil {
 		return fmt.Errorf("%w; its log is %s", err, p.controller.Log())
@@ -235,21 +234,4 @@ func cleanEnvironment() []string {
 		}
 	}
 	return env
-}
-
-func askReady(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 500))
-	if response.StatusCode != http.StatusOK {
-		return errors.Join(fmt.Errorf("it answers %s: %s", response.Status, strings.TrimSpace(string(text))), err)
-	}
-	return err
 }
