@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -91,7 +92,12 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("Each once.\n-want +got:\n%s", diff)
 	}
 
-	// A collector appears: the message is told so.
+	// A collector appears: the message is told so. What a failed attempt has said is
+	// taken back, although the runtime writes no status any more.
+	s.SetConditions(xpv2.ReconcileError(errors.New("a bad day")))
+	if err := r.Status().Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
 	job := &v1alpha1.CostJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "charges"},
 		Spec:       v1alpha1.CostJobSpec{Type: v1alpha1.CostJobTypeSubscriptionChargeCollection},
@@ -113,6 +119,7 @@ func TestDeletion(t *testing.T) {
 		}
 		return nil
 	})
+	r.becomes(s, gone)
 	r.release(s)
 	r.release(waiting)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -91,7 +92,20 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 	if err == nil && o.ResourceUpToDate {
 		err = e.retry // Otherwise the mirror comes first, and the error after it.
 	}
+	if err == nil && meta.WasDeleted(s) && !o.ResourceExists {
+		err = e.settleSynced(ctx, s)
+	}
 	return o, err
+}
+
+// settleSynced takes back what an attempt that failed has said of a deleted
+// Subscription: after the last one the runtime writes no status any more.
+func (e *external) settleSynced(ctx context.Context, s *v1alpha1.Subscription) error {
+	if s.GetCondition(xpv2.TypeSynced).Status != corev1.ConditionFalse {
+		return nil
+	}
+	s.SetConditions(xpv2.ReconcileSuccess())
+	return errors.Wrap(e.statuses.Keep(ctx, s), "cannot store that the Subscription is synced")
 }
 
 // compare holds the Subscription against its row in the mirror, from memory. A
