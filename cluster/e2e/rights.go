@@ -20,8 +20,6 @@ var elsewhere = []string{
 	"finops-operator-manager-role: patch costjobs.finops.stakater.com",
 	// When the connection string has changed.
 	"finops-operator-manager-role: update secrets",
-	// With --release-never-activated the controller takes the finalizer away itself.
-	"finops-operator-manager-role: update subscriptions.finops.stakater.com",
 	// Asked for when somebody scrapes, which the stories of the node do.
 	"finops-operator-metrics-auth-role: create subjectaccessreviews.authorization.k8s.io",
 	"finops-operator-metrics-auth-role: create tokenreviews.authentication.k8s.io",
