@@ -21,26 +21,34 @@ var (
 // A RecordedSubscription is the newest mirror row of a Subscription: the Offering
 // it was recorded to be bound to, if any, and what it was charged by then.
 type RecordedSubscription struct {
-	UID           string `db:"uid"`
-	ID            int64  `db:"id"`
-	OfferingUID   string `db:"offering_uid"`
+	UID           string
+	ID            int64
+	OfferingUID   string
 	ActivatedAt   *time.Time
 	DeactivatedAt *time.Time
 	UsageSources  json.RawMessage // A list, as it stands in the spec.
 }
 
-// NewestSubscriptions returns the newest mirror row of each uid that has one,
-// whatever it says, in the order of uids.
-func NewestSubscriptions(ctx context.Context, db DB, clusterID string, uids []string) ([]RecordedSubscription, error) {
+// NewestSubscriptions calls each with the newest mirror row of every uid that has
+// one, whatever it says, in the order of uids. There may be very many, so they are
+// not gathered.
+func NewestSubscriptions(ctx context.Context, db DB, clusterID string, uids []string, each func(RecordedSubscription)) error {
 	rows, err := db.Query(ctx, newestSubscriptionsSQL, pgx.StrictNamedArgs{"cluster_id": clusterID, "uids": uids})
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the versions of %d subscriptions: %w", len(uids), err)
+		return fmt.Errorf("cannot read the versions of %d subscriptions: %w", len(uids), err)
 	}
-	newest, err := pgx.CollectRows(rows, pgx.RowToStructByName[RecordedSubscription])
+	var newest RecordedSubscription
+	_, err = pgx.ForEachRow(rows, []any{
+		&newest.UID, &newest.ID, &newest.OfferingUID, &newest.ActivatedAt, &newest.DeactivatedAt, &newest.UsageSources,
+	}, func() error {
+		each(newest)
+		newest = RecordedSubscription{} // Who keeps one keeps its sources, too.
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the versions of %d subscriptions: %w", len(uids), err)
+		return fmt.Errorf("cannot read the versions of %d subscriptions: %w", len(uids), err)
 	}
-	return newest, nil
+	return nil
 }
 
 // A RecordedBook is what usage is charged by: the rates under which it was

@@ -25,7 +25,9 @@ func TestNewestSubscriptions(t *testing.T) {
 	if later[0].ID == versions[first] {
 		t.Fatal("there is no second version, so this test shows nothing")
 	}
-	got, err := postgres.NewestSubscriptions(t.Context(), db.Pool, billed, []string{second, first, "33333333-3333-3333-3333-333333333333"})
+	var got []postgres.RecordedSubscription
+	err = postgres.NewestSubscriptions(t.Context(), db.Pool, billed, []string{second, first, "33333333-3333-3333-3333-333333333333"},
+		func(newest postgres.RecordedSubscription) { got = append(got, newest) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type catalogue struct {
 // catalogue puts together the Offerings as they are and the recorded ones that
 // somebody needs: those that are gone, and those whose name another one took. A
 // current Offering without a row in the mirror gets one.
-func (r *run) catalogue(ctx context.Context, w world, billed []*subject, recorded map[string]postgres.RecordedSubscription) (catalogue, error) {
+func (r *run) catalogue(ctx context.Context, w world, billed []*subject, recorded map[string]record) (catalogue, error) {
 	c := catalogue{
 		current: make(map[ref.Key]*offering, len(w.offerings)),
 		byUID:   map[string]*offering{},
@@ -34,7 +34,7 @@ func (r *run) catalogue(ctx context.Context, w world, billed []*subject, recorde
 	}
 	wanted := map[postgres.OfferingKey]bool{}
 	for _, s := range billed {
-		was := recorded[s.uid].OfferingUID
+		was := recorded[s.uid].offeringUID
 		if o, exists := w.offerings[s.offering]; exists {
 			wanted[postgres.OfferingKey{UID: string(o.UID)}] = true
 			if c.current[s.offering] == nil {

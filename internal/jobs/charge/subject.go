@@ -148,7 +148,7 @@ func (s *subject) isRecorded(row postgres.RecordedSubscription) bool {
 		life.DeactivatedAt = *row.DeactivatedAt
 	}
 	var given []v1alpha1.UsageSource
-	if row.ID == 0 || json.Unmarshal(row.UsageSources, &given) != nil {
+	if json.Unmarshal(row.UsageSources, &given) != nil {
 		return false
 	}
 	return s.lives(life) && slices.EqualFunc(inputs.Sources(given), s.sources, func(recorded, now charge.Source) bool {

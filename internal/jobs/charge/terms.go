@@ -41,27 +41,41 @@ func (r *run) resolve(ctx context.Context, w world) error {
 			billed = append(billed, s)
 		}
 	}
-	uids := make([]string, len(billed))
-	for i, s := range billed {
-		uids[i] = s.uid
-	}
-	newest, err := postgres.NewestSubscriptions(ctx, r.pool, r.ClusterID, uids)
+	recorded, err := r.records(ctx, billed)
 	if err != nil {
 		return err
 	}
-	recorded := make(map[string]postgres.RecordedSubscription, len(newest))
-	for _, n := range newest {
-		recorded[n.UID] = n
-	}
-
 	catalogue, err := r.catalogue(ctx, w, billed, recorded)
 	if err != nil {
 		return err
 	}
 	for _, s := range billed {
-		r.bind(s, catalogue.termsFor(s, recorded[s.uid].OfferingUID))
+		r.bind(s, catalogue.termsFor(s, recorded[s.uid].offeringUID))
 	}
 	return r.versions(ctx, w, billed, recorded)
+}
+
+// A record is what a run has to know of the newest mirror row of a Subscription.
+type record struct {
+	versionID   int64
+	offeringUID string // Empty if it was recorded before its Offering was known.
+	current     bool   // It says what the Subscription is charged by.
+}
+
+// records reads the newest mirror rows, by uid. Who has none is not in it.
+func (r *run) records(ctx context.Context, billed []*subject) (map[string]record, error) {
+	uids := make([]string, len(billed))
+	byUID := make(map[string]*subject, len(billed))
+	for i, s := range billed {
+		uids[i], byUID[s.uid] = s.uid, s
+	}
+	recorded := make(map[string]record, len(billed))
+	err := postgres.NewestSubscriptions(ctx, r.pool, r.ClusterID, uids, func(newest postgres.RecordedSubscription) {
+		if s := byUID[newest.UID]; s != nil {
+			recorded[s.uid] = record{versionID: newest.ID, offeringUID: newest.OfferingUID, current: s.isRecorded(newest)}
+		}
+	})
+	return recorded, err
 }
 
 // bind applies terms to a Subscription.
@@ -82,11 +96,11 @@ func (r *run) bind(s *subject, o *offering) {
 // newest row does not say: the controller may not have come to it yet, and an
 // audit reads nothing else. All of them in one statement (design R7); what else
 // makes a version the controller knows better.
-func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded map[string]postgres.RecordedSubscription) error {
+func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded map[string]record) error {
 	behind := map[string]*subject{}
 	for _, s := range billed {
 		newest := recorded[s.uid]
-		if s.versionID = newest.ID; !s.isRecorded(newest) {
+		if s.versionID = newest.versionID; !newest.current {
 			behind[s.uid] = s
 		}
 	}
