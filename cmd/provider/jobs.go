@@ -22,7 +22,7 @@ import (
 
 // Where a job's garbage collector starts to work harder, unless GOMEMLIMIT says
 // otherwise. The jobs stream, so what lies above it is garbage. The text of the
-// program, some 35 MiB, comes on top.
+// program, some 38 MiB, comes on top.
 const (
 	allocationMemory = 34 << 20
 	chargeMemory     = 28 << 20
