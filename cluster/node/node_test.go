@@ -109,6 +109,10 @@ func runPods(t *testing.T, visitor string) {
 			t.Error(err)
 		}
 	}()
+	// As a shim of containerd's that was asked to end too early.
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", "sleep infinity >&- 2>&- &").CombinedOutput(); err != nil {
+		t.Fatalf("cannot leave a process behind: %v\n%s", err, out)
+	}
 	if err := n.Import(t.Context(), visitor); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +198,18 @@ func survey(t *testing.T) map[string][]string {
 			t.Fatal(err)
 		}
 	}
+	for i, process := range seen["processes"] {
+		seen["processes"][i] = process + ": " + describe(process)
+	}
 	return seen
+}
+
+// describe is the command of a process, and its name where there is none, as of
+// one that has ended and that nobody has waited for.
+func describe(process string) string {
+	name, _ := os.ReadFile(filepath.Join(process, "comm"))
+	command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+	return strings.TrimSpace(string(name)) + " " + strings.ReplaceAll(string(command), "\x00", " ")
 }
 
 // Outside of a realm nothing is touched.

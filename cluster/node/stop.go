@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -31,7 +33,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		failed = n.endContainers(ctx)
 		n.containerd.Stop(stopGrace)
 	}
-	return errors.Join(failed, unmount(), os.RemoveAll(folder), realm.EmptyGroup(ctx), closeNetwork(ctx))
+	return errors.Join(failed, endOrphans(ctx), unmount(), os.RemoveAll(folder), realm.EmptyGroup(ctx), closeNetwork(ctx))
 }
 
 // endContainers kills what runs and waits for it to be gone.
@@ -50,6 +52,35 @@ func (n *Node) endContainers(ctx context.Context) error {
 		}
 		return fmt.Errorf("%d are left", len(tasks))
 	}, n.containerd)
+}
+
+// endOrphans kills what the node's programs have left to process 1: containerd
+// parts with the shims of its containers at once, and one that is told to end
+// while another request is under way stays.
+func endOrphans(ctx context.Context) error {
+	return process.WaitFor(ctx, "what the node's programs have left behind to end", func(context.Context) error {
+		text, err := os.ReadFile("/proc/1/task/1/children")
+		if err != nil {
+			return fmt.Errorf("cannot list the processes: %w", err)
+		}
+		var left []string
+		for _, child := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				return fmt.Errorf("cannot read process id %q: %w", child, err)
+			}
+			if pid == os.Getpid() {
+				continue
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL) // An error means that it has just ended.
+			name, _ := os.ReadFile(filepath.Join("/proc", child, "comm"))
+			left = append(left, strings.TrimSpace(string(name))+" ("+child+")")
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("left are %s", strings.Join(left, ", "))
+		}
+		return nil
+	})
 }
 
 // unmount takes away all mounts under the node's folder, and the networks of
