@@ -22,6 +22,11 @@ const podNetwork = "10.244.0.0/24"
 
 const bridge = "finops0"
 
+// bridgeAddress is the bridge's own. One that was given none takes the lowest of
+// those that are connected to it: it would change when pods come and go, and
+// whoever had asked before would speak to nobody until asking again.
+const bridgeAddress = "0a:58:0a:f4:00:01"
+
 // networkConfig gives each pod an address on the bridge, and Address as its way
 // to everything else. As nothing leads out of these namespaces, nothing is
 // translated.
@@ -53,7 +58,7 @@ func OpenNetwork(ctx context.Context) error {
 	}
 	_ = closeNetwork(ctx) // Of an attempt that got no further.
 	return ip(ctx,
-		"link add name "+bridge+" type bridge",
+		"link add name "+bridge+" address "+bridgeAddress+" type bridge",
 		"address add "+Network+" dev "+bridge,
 		"link set "+bridge+" up",
 		"address add "+controlplane.ServiceAddress+"/32 dev lo",

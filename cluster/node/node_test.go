@@ -145,6 +145,32 @@ func runPods(t *testing.T, visitor string) {
 	}
 }
 
+// Pods keep speaking to the node while others come and go: the address that they
+// know its bridge by stays, whatever is connected to it.
+func TestBridgeAddress(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	if err := OpenNetwork(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, lower := range []string{"02:00:00:00:00:02", "02:00:00:00:00:01"} {
+		if err := ip(t.Context(), "link add address "+lower+" master "+bridge+" type veth"); err != nil {
+			t.Fatal(err)
+		}
+		link, err := net.InterfaceByName(bridge)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(bridgeAddress, link.HardwareAddr.String()); diff != "" {
+			t.Errorf("beside %s: -want, +got:\n%s", lower, diff)
+		}
+	}
+	if err := closeNetwork(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // visitorImage builds the image of the program in the visitor folder.
 func visitorImage(t *testing.T) string {
 	t.Helper()
