@@ -19,6 +19,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 )
 
 // family is a root, its only vm, and those that require one or watch a target.
@@ -158,6 +159,7 @@ func TestServerRestarts(t *testing.T) {
 		}
 		return s.Status.DeactivatedAt != nil
 	})
+	invariants.Check(t, invariants.World{API: f.Client, Rest: 50})
 	for name, s := range before { // What somebody has deleted and nobody may let go.
 		if err := f.Patch(t.Context(), &s, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
 			t.Errorf("%s: %v", name, err)

@@ -32,6 +32,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 )
 
 func TestMain(m *testing.M) {
@@ -179,6 +180,10 @@ func control(t *testing.T, l *line) {
 // seeds is how many bad days are played: one, unless more are asked for.
 var seeds = flag.Uint64("seeds", 1, "bad days to play")
 
+// rest is for how many looks, fifty in a second, nothing may be written in the
+// end. A try that is put off for longer shows only to who waits for longer.
+var rest = flag.Int("rest", 50, "looks at which nothing may have changed")
+
 // troubles is how many requests go wrong in each of the two halves of a bad day.
 const troubles = 15
 
@@ -263,6 +268,7 @@ func play(t *testing.T, l *line, spoilt int, want map[string]string) map[string]
 		return nil
 	})
 	l.rest(t)
+	invariants.Check(t, invariants.World{API: c, Rest: *rest})
 	return got
 }
 

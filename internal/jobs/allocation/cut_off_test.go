@@ -57,6 +57,11 @@ func (w *world) before() {
 		DELETE FROM current_pricebooks; DELETE FROM pricebooks; ALTER TABLE pricebooks ALTER COLUMN id RESTART; REFRESH MATERIALIZED VIEW mv_provider_allocations_summary`); err != nil {
 		w.t.Fatal(err)
 	}
+	costJob := w.costJob() // Its history goes, too.
+	costJob.Status = v1alpha1.CostJobStatus{}
+	if err := w.kube.Status().Update(w.t.Context(), costJob); err != nil {
+		w.t.Fatal(err)
+	}
 	w.collect(10)
 	w.opencost.answer(10, items(at(10), "shop/web-1/app web 10.5", "shop/web-2/app web 0.00011"))
 }
@@ -131,6 +136,7 @@ func TestCutOffAtEveryStatement(t *testing.T) {
 				if diff := cmp.Diff(want, withoutAttempts(w.dump())); diff != "" {
 					t.Fatalf("cut off before statement %d: -undisturbed, +run again:\n%s", statements, diff)
 				}
+				w.holds(13)
 				if s.left > 0 {
 					break // The run has fewer statements than this.
 				}
@@ -179,6 +185,7 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 					if diff := cmp.Diff(want, withoutAttempts(w.dump())); diff != "" {
 						t.Fatalf("hour %d, cut off after step %d: -undisturbed, +run again:\n%s", hour, n, diff)
 					}
+					w.holds(13)
 				}
 			}
 		})
@@ -277,6 +284,7 @@ func TestTwoAtOnce(t *testing.T) {
 	if diff := cmp.Diff(want.dump(), w.dump()); diff != "" {
 		t.Errorf("-one run, +three at once:\n%s", diff)
 	}
+	w.holds(11)
 }
 
 // TestAnotherIsRunning has somebody else hold the lock for longer than a run

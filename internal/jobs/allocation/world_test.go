@@ -29,6 +29,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -112,7 +113,7 @@ func (w *world) run(ctx context.Context, n int, tracer pgx.QueryTracer) error {
 	job := &Job{
 		Settings: settings, Clock: w.clock, Log: w.log, Source: source, Kube: w.kube,
 		Connect: func(ctx context.Context) (*pgxpool.Pool, error) {
-			return postgres.Open(ctx, postgres.Config{DSN: w.database.DSN, Tracer: tracer, Application: "pgtest"})
+			return postgres.Open(ctx, postgres.Config{DSN: w.database.DSN, Tracer: tracer})
 		},
 	}
 	return job.Run(ctx)
@@ -126,6 +127,16 @@ func (w *world) collect(hours ...int) {
 			w.t.Fatalf("the run of hour %d: %v", n, err)
 		}
 	}
+}
+
+// holds checks everything that has to hold after a fault. Then the run of hour n
+// is done again.
+func (w *world) holds(n int) {
+	w.t.Helper()
+	invariants.Check(w.t, invariants.World{
+		API: w.kube, DB: w.database.Pool, Cluster: w.settings.ClusterID, Aggregation: w.settings.Aggregation,
+		Replay: func() error { return w.run(w.t.Context(), n, nil) },
+	})
 }
 
 // dump returns everything that is stored, but for when it was written.

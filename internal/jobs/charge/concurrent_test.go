@@ -39,6 +39,7 @@ func TestManyAtOnce(t *testing.T) {
 	if diff := cmp.Diff(want, s.outcome()); diff != "" {
 		t.Errorf("Six runs at once: -one, +got:\n%s", diff)
 	}
+	s.holds(nil, "2026-04-30T11:00:00Z")
 }
 
 // TestLockTaken leaves the work to whoever has it (BETTER-CJ-10).

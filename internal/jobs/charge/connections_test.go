@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -56,10 +57,12 @@ func TestConnectionsLost(t *testing.T) {
 			if err := s.runWith(settings, pinned); err != nil {
 				t.Logf("statement %d of %d: %v", n, counter.steps, err)
 			}
+			before := invariants.Remember(t, s.world())
 			s.mustRun(pinned)
 			if diff := cmp.Diff(want, s.outcome()); diff != "" {
 				t.Errorf("After a loss at statement %d of %d and another run: -undisturbed, +got:\n%s", n, counter.steps, diff)
 			}
+			s.holds(before, pinned)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 )
 
 // A spoiler lets the statements fail that hold some text, as often as it is
@@ -58,6 +59,7 @@ func TestFailedBatch(t *testing.T) {
 		t.Errorf("Who was not charged is kept, the other goes: gone are old %t, young %t", s.gone("old"), s.gone("young"))
 	}
 
+	before := invariants.Remember(t, s.world())
 	s.mustRun("2026-04-01T10:00:00Z")
 	hours := s.lines(`
 		SELECT count(*)::text || ' ' || sum(amount_micros)::text FROM subscription_charges AS c
@@ -69,6 +71,7 @@ func TestFailedBatch(t *testing.T) {
 	if !s.gone("old") {
 		t.Error("The next run settles the old one; it is still there")
 	}
+	s.holds(before, "2026-04-01T10:00:00Z")
 }
 
 // TestSumsUnavailable publishes from the calculator when the recorded charges
@@ -109,4 +112,5 @@ func TestSumsUnavailable(t *testing.T) {
 	if got := c.LastTransitionTime; !got.Time.Equal(at("2026-04-01T13:00:07Z")) {
 		t.Errorf("The status of the condition did not change, so neither did its time, got %s", got)
 	}
+	s.holds(nil, "2026-04-01T13:00:00Z")
 }

@@ -38,4 +38,5 @@ func TestChangedAtTheLastMoment(t *testing.T) {
 	if !s.gone("sub") {
 		t.Error("Nothing holds the Subscription now; it is still there")
 	}
+	s.holds(nil, "2026-04-01T11:00:00Z")
 }

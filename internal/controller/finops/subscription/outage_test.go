@@ -78,4 +78,5 @@ func TestOutage(t *testing.T) {
 			t.Errorf("versions of %s: -want +got:\n%s", s.Name, diff)
 		}
 	}
+	r.holds(server.DSN)
 }

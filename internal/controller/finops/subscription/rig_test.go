@@ -32,7 +32,9 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
+	"github.com/provider-finops/provider-finops/internal/finops/collection"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -161,6 +163,19 @@ func (r *rig) clear() {
 			r.t.Error(err)
 		}
 	}
+}
+
+// holds checks everything that has to hold after a fault.
+func (r *rig) holds(dsn string) {
+	r.t.Helper()
+	pool, err := postgres.NewPool(r.t.Context(), postgres.Config{DSN: dsn, Application: "pgtest"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer pool.Close()
+	invariants.Check(r.t, invariants.World{
+		API: r.Client, DB: pool, Cluster: "default", Aggregation: collection.DefaultAggregation, Rest: 50, Sessions: int(pool.Config().MaxConns),
+	})
 }
 
 // letGo deletes a Subscription and lets it go, as the charge collector does.
