@@ -72,10 +72,15 @@ func apiServerArguments(dir, logs string, p ports) []string {
 	}
 }
 
-func controllerManagerArguments(dir string) []string {
+func controllerManagerArguments(dir string, still bool) []string {
 	file := func(name string) string { return filepath.Join(dir, name) }
+	controllers := "*"
+	if still {
+		controllers = "*,-cronjob-controller"
+	}
 	return []string{
 		"--kubeconfig=" + file("controller-manager.kubeconfig"),
+		"--controllers=" + controllers,
 		"--secure-port=0", // Whether it works shows in what it makes.
 		"--leader-elect=false",
 		"--kube-api-qps=500", "--kube-api-burst=1000", // Nobody else needs the API server while it starts.

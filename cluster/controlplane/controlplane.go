@@ -40,20 +40,20 @@ type ControlPlane struct {
 	processes []*process.Process // In the order of their start.
 	ended     chan struct{}
 	first     *process.Process // The first that ended; valid once ended is closed.
-	node      string           // Address of the node that joins; empty: none does.
+	host      Host             // Without an address no node joins.
 }
 
 // Start brings a control plane up and waits until it works. The logs go to the
 // folder logs, or, if that is empty, to the one that Stop removes.
 func Start(ctx context.Context, tools toolbox.Toolbox, logs string) (*ControlPlane, error) {
-	return startFor(ctx, tools, logs, "")
+	return startFor(ctx, tools, logs, Host{})
 }
 
-func startFor(ctx context.Context, tools toolbox.Toolbox, logs, node string) (*ControlPlane, error) {
+func startFor(ctx context.Context, tools toolbox.Toolbox, logs string, host Host) (*ControlPlane, error) {
 	var err error
 	for range attempts {
 		var c *ControlPlane
-		if c, err = startOnce(ctx, tools, logs, node); err == nil {
+		if c, err = startOnce(ctx, tools, logs, host); err == nil {
 			return c, nil
 		}
 		if !strings.Contains(err.Error(), "address already in use") {
@@ -104,12 +104,12 @@ func (c *ControlPlane) Stop() {
 	_ = os.RemoveAll(c.dir) // A folder under the temporary one is no harm.
 }
 
-func startOnce(ctx context.Context, tools toolbox.Toolbox, logs, node string) (*ControlPlane, error) {
+func startOnce(ctx context.Context, tools toolbox.Toolbox, logs string, host Host) (*ControlPlane, error) {
 	dir, err := process.Folder("controlplane")
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{dir: dir, logs: logs, tools: tools, node: node, ended: make(chan struct{})}
+	c := &ControlPlane{dir: dir, logs: logs, tools: tools, host: host, ended: make(chan struct{})}
 	if c.logs == "" {
 		c.logs = dir
 	}
@@ -129,7 +129,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 		return err
 	}
 	c.ports = ports{etcd: free[0], etcdPeer: free[1], apiServer: free[2]}
-	if c.node != "" {
+	if c.host.Address != "" {
 		c.ports.apiServer = servicePort
 	}
 	if err := c.writeCredentials(); err != nil {
@@ -144,7 +144,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err := c.wait(ctx, "the API server", "/readyz"); err != nil {
 		return err
 	}
-	if err := c.run("kube-controller-manager", controllerManagerArguments(c.dir)); err != nil {
+	if err := c.run("kube-controller-manager", controllerManagerArguments(c.dir, c.host.Still)); err != nil {
 		return err
 	}
 	if err := c.runScheduler(); err != nil {

@@ -21,25 +21,33 @@ const servicePort = 443
 // an interface of the network that StartForNode is called in.
 const ServiceAddress = serviceAddress
 
-// StartForNode is Start for a node at the address: with a scheduler, and an API
-// server that pods reach. It listens on all interfaces, at a fixed port, so it
-// is for a network of its own.
-func StartForNode(ctx context.Context, tools toolbox.Toolbox, logs, address string) (*ControlPlane, error) {
-	if address == "" {
+// A Host is a node that a control plane is started for.
+type Host struct {
+	Address string
+
+	// Still says that CronJobs do not fire: they would at the machine's time.
+	Still bool
+}
+
+// StartForNode is Start for a node: with a scheduler, and an API server that pods
+// reach. It listens on all interfaces, at a fixed port, so it is for a network of
+// its own.
+func StartForNode(ctx context.Context, tools toolbox.Toolbox, logs string, host Host) (*ControlPlane, error) {
+	if host.Address == "" {
 		return nil, errors.New("cannot start a control plane for a node without an address")
 	}
-	return startFor(ctx, tools, logs, address)
+	return startFor(ctx, tools, logs, host)
 }
 
 // nodeArguments come after those of an API server without a node, and replace
 // them.
 func (c *ControlPlane) nodeArguments() []string {
-	if c.node == "" {
+	if c.host.Address == "" {
 		return nil
 	}
 	return []string{
 		"--bind-address=0.0.0.0",
-		"--advertise-address=" + c.node,
+		"--advertise-address=" + c.host.Address,
 		"--endpoint-reconciler-type=lease", // The Service of the API server has an endpoint.
 		// Webhooks are reached at the addresses of their pods: nothing makes the
 		// addresses of Services lead anywhere.
@@ -53,7 +61,7 @@ func (c *ControlPlane) nodeArguments() []string {
 }
 
 func (c *ControlPlane) writeNodeCredentials() error {
-	if c.node == "" {
+	if c.host.Address == "" {
 		return nil
 	}
 	if _, err := c.authority.issue("kubelet-client", "kube-apiserver-kubelet-client", []string{adminGroup}, nil); err != nil {
@@ -63,7 +71,7 @@ func (c *ControlPlane) writeNodeCredentials() error {
 }
 
 func (c *ControlPlane) runScheduler() error {
-	if c.node == "" {
+	if c.host.Address == "" {
 		return nil
 	}
 	return c.run("kube-scheduler", []string{
@@ -79,13 +87,13 @@ type Join struct{ CA, Kubeconfig, Certificate, Key string }
 // JoinNode writes credentials for the node of that name, at the address that
 // the control plane was started for.
 func (c *ControlPlane) JoinNode(name string) (Join, error) {
-	if c.node == "" {
+	if c.host.Address == "" {
 		return Join{}, errors.New("cannot join a node: the control plane was started without one")
 	}
 	if err := c.authority.kubeconfig("kubelet", c.URL(), "system:node:"+name, "system:nodes"); err != nil {
 		return Join{}, err
 	}
-	if _, err := c.authority.issue("kubelet-serving", "kubelet", nil, []string{c.node, name}); err != nil {
+	if _, err := c.authority.issue("kubelet-serving", "kubelet", nil, []string{c.host.Address, name}); err != nil {
 		return Join{}, err
 	}
 	return Join{

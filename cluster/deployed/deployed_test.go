@@ -74,6 +74,27 @@ func TestNewJob(t *testing.T) {
 	}
 }
 
+// TestAgain makes a Job of what the API server has made of it.
+func TestAgain(t *testing.T) {
+	found := read(t, `{"metadata": {"namespace": "system", "name": "now", "uid": "1", "resourceVersion": "7", "annotations": {"a": "b"}, "ownerReferences": [{"name": "c"}]},
+		"spec": {"suspend": true, "backoffLimit": 2, "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "1"}}, "template": {
+			"metadata": {"labels": {"ours": "x", "controller-uid": "1", "job-name": "now", "batch.kubernetes.io/controller-uid": "1", "batch.kubernetes.io/job-name": "now"}},
+			"spec": {"containers": [{"name": "loader", "args": ["--mode=cronjob"]}]}}}, "status": {"conditions": [{"type": "Suspended"}]}}`)
+	want := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "system", "name": "now", "annotations": {"a": "b"}, "ownerReferences": [{"name": "c"}]},
+		"spec": {"suspend": false, "backoffLimit": 2, "template": {"metadata": {"labels": {"ours": "x"}},
+			"spec": {"containers": [{"name": "loader", "args": ["--mode=cronjob", "--clock-offset=1h0m0s"]}]}}}}`
+	got, err := again(found, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(normal(t, want), normal(t, got)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if _, err := again(read(t, `{}`), 0); err == nil {
+		t.Error("want a Job without the container to be refused")
+	}
+}
+
 // TestSettings shows what becomes of the container's variables and arguments.
 func TestSettings(t *testing.T) {
 	s, err := parseSettings([]string{"--poll=3s", "CLUSTER_ID=blue", "EMPTY="})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,12 +42,46 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 	if _, err := p.Kubectl.Run(ctx, "create", "-f", file); err != nil {
 		return product.Usage{}, err
 	}
-	failed := p.wait(ctx, namespace, run)
-	log, err := p.keepLog(ctx, namespace, run, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15")))
-	if failed != nil {
-		return product.Usage{}, fmt.Errorf("a run of CostJob %q failed: %w; its log %s ends with:\n%s", name, errors.Join(failed, err), log, process.Tail(log, 15))
+	if err := p.finish(ctx, namespace, run, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15"))); err != nil {
+		return product.Usage{}, fmt.Errorf("cannot run CostJob %q: %w", name, err)
 	}
-	return product.Usage{}, err
+	return product.Usage{}, nil
+}
+
+// RunJob runs a Job that somebody has made, suspended so that it did not run at the
+// machine's time: it is made once more, with the controller's clock. What is
+// waited for is its end. It tells nothing of what the run took.
+func (p *Product) RunJob(ctx context.Context, namespace, name string) (product.Usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	var found object
+	if err := p.Kubectl.Get(ctx, &found, "job", name, "--namespace="+namespace); err != nil {
+		return product.Usage{}, fmt.Errorf("cannot read Job %q: %w", name, err)
+	}
+	job, err := again(found, p.clockOffset())
+	if err != nil {
+		return product.Usage{}, fmt.Errorf("cannot prepare Job %q: %w", name, err)
+	}
+	file := filepath.Join(p.Dir, "job.json")
+	if err := writeJSON(file, job); err != nil {
+		return product.Usage{}, err
+	}
+	for _, args := range [][]string{{"delete", "job", name, "--namespace=" + namespace}, {"create", "-f", file}} {
+		if _, err := p.Kubectl.Run(ctx, args...); err != nil {
+			return product.Usage{}, err
+		}
+	}
+	return product.Usage{}, p.finish(ctx, namespace, name, name+".log")
+}
+
+// finish waits for the Job's end and keeps what it has said.
+func (p *Product) finish(ctx context.Context, namespace, job, log string) error {
+	failed := p.wait(ctx, namespace, job)
+	file, err := p.keepLog(ctx, namespace, job, log)
+	if failed != nil {
+		return fmt.Errorf("its Job %q failed: %w; its log %s ends with:\n%s", job, errors.Join(failed, err), file, process.Tail(file, 15))
+	}
+	return err
 }
 
 // NextHour moves business time to the next full hour and runs every CostJob of
@@ -78,14 +113,9 @@ func (p *Product) WaitForCronJobs(ctx context.Context) error {
 // hour, and with a moved clock.
 func newJob(cronJob object, run string, hour time.Time, offset time.Duration) (object, error) {
 	template := at(cronJob, "spec", "jobTemplate")
-	pod := at(template, "spec", "template", "spec")
-	_, loader := named(pod["containers"], container)
-	if loader == nil {
-		return nil, fmt.Errorf("its CronJob has no container %q", container)
-	}
-	if offset != 0 {
-		args, _ := loader["args"].([]any)
-		loader["args"] = append(args, "--clock-offset="+offset.String())
+	loader, err := loaderAt(template, offset)
+	if err != nil {
+		return nil, err
 	}
 	env, _ := loader["env"].([]any)
 	env = slices.DeleteFunc(env, func(v any) bool { return name(v) == scheduled })
@@ -96,6 +126,42 @@ func newJob(cronJob object, run string, hour time.Time, offset time.Duration) (o
 	job := object{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"]}
 	at(job, "spec")["backoffLimit"] = 0 // A run that fails is looked at.
 	return job, nil
+}
+
+// again is the Job as it was before the API server had it, no longer suspended, and
+// with a moved clock.
+func again(found object, offset time.Duration) (object, error) {
+	if _, err := loaderAt(found, offset); err != nil {
+		return nil, err
+	}
+	spec := at(found, "spec")
+	delete(spec, "selector")
+	spec["suspend"] = false
+	labels := at(spec, "template", "metadata", "labels")
+	maps.DeleteFunc(labels, func(key string, _ any) bool { return slices.Contains(jobLabels, key) })
+	metadata := object{}
+	for _, key := range []string{"name", "namespace", "labels", "annotations", "ownerReferences"} {
+		if value, ok := at(found, "metadata")[key]; ok {
+			metadata[key] = value
+		}
+	}
+	return object{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}, nil
+}
+
+// jobLabels are those that the API server gives to a Job's pods.
+var jobLabels = []string{"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"}
+
+// loaderAt is the container of a Job, or of a template of one, with a moved clock.
+func loaderAt(job object, offset time.Duration) (object, error) {
+	_, loader := named(at(job, "spec", "template", "spec")["containers"], container)
+	if loader == nil {
+		return nil, fmt.Errorf("it has no container %q", container)
+	}
+	if offset != 0 {
+		args, _ := loader["args"].([]any)
+		loader["args"] = append(args, "--clock-offset="+offset.String())
+	}
+	return loader, nil
 }
 
 // name is what an entry of a list is called.

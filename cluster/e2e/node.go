@@ -66,7 +66,8 @@ func (r *run) tellHere(ctx context.Context, s story, dir string, out io.Writer) 
 	}
 	p := &deployed.Product{Root: r.Root, Dir: dir, Image: r.Image.Name}
 	world, err := installation.Start(ctx, installation.Options{
-		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: anchor(s), Now: p.Now, Binary: r.binary, Node: true, Progress: out,
+		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: anchor(s), Now: p.Now, Binary: r.binary,
+		Node: true, Still: !atMachineTime(s), Progress: out,
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,8 @@ func (i *Installation) StartCrossplane(ctx context.Context, o crossplane.Options
 	}
 	i.crossplane = c
 	if o.Runtime == crossplane.Deployment {
-		return c, nil // Crossplane starts the product, in a pod.
+		i.Product.Uninstall() // Crossplane starts the product, in a pod.
+		return c, nil
 	}
 	i.Product.Uninstall()
 	i.Product.Namespace, i.Product.Account = crossplane.Namespace, crossplane.Package
@@ -76,6 +77,17 @@ func (i *Installation) Commanded() control.Product {
 		*product.Product
 		*crossplane.Functions
 	}{i.Product, i.functions}
+}
+
+// CommandedPods is Commanded where the product runs as pods.
+func (i *Installation) CommandedPods(p control.Product) control.Product {
+	if i.functions == nil {
+		return p
+	}
+	return struct {
+		control.Product
+		*crossplane.Functions
+	}{p, i.functions}
 }
 
 // revisions runs the product as the package manager wants it.

@@ -35,6 +35,7 @@ type Options struct {
 	Items    int       // Made-up ones in each hour, beside the recorded.
 	Binary   string    // Of the product; empty: build it.
 	Node     bool      // With a node that runs pods; in a realm only.
+	Still    bool      // On that node CronJobs do not fire; whoever moves time runs them.
 
 	// Now is OpenCost's business time; nil: the Product's.
 	Now func() time.Time
@@ -76,6 +77,7 @@ func (i *Installation) start(ctx context.Context, o Options) (err error) {
 	i.Testbed, err = testbed.Start(ctx, o.Root, testbed.Parts{
 		Fresh:        true,
 		Node:         o.Node,
+		Still:        o.Still,
 		Programs:     o.Programs,
 		ControlPlane: true,
 		Postgres:     &postgres.Options{Progress: o.Progress},

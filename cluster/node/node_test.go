@@ -95,7 +95,7 @@ func runPods(t *testing.T, visitor string) {
 		t.Fatal(err)
 	}
 	logs := t.TempDir()
-	plane, err := controlplane.StartForNode(t.Context(), tools, logs, Address)
+	plane, err := controlplane.StartForNode(t.Context(), tools, logs, controlplane.Host{Address: Address})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,10 +37,14 @@ func (p pod) fields() map[string]string {
 	return fields
 }
 
-// RunJob does what a node would do with the waiting pod of a Job: it runs the
-// container with the arguments and variables of that pod, and says in the pod's
-// status how it has ended, by which the Job goes on. The run's log is a file.
+// RunJob does what a node would do with the waiting pod of a Job, which may have
+// been suspended until now: it runs the container with the arguments and variables
+// of that pod, and says in the pod's status how it has ended, by which the Job goes
+// on. The run's log is a file.
 func (p *Product) RunJob(ctx context.Context, namespace, name string) (Usage, error) {
+	if _, err := p.Kubectl.Run(ctx, "patch", "job", name, "--namespace="+namespace, "--type=merge", `--patch={"spec":{"suspend":false}}`); err != nil {
+		return Usage{}, err
+	}
 	waiting, err := p.waitingPod(ctx, namespace, name)
 	if err != nil {
 		return Usage{}, err

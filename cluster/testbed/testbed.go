@@ -45,6 +45,10 @@ type Parts struct {
 	// as if Fresh; database and replayer listen where pods reach them.
 	Node bool
 
+	// Still says that no CronJob fires: with a node their pods would run, at the
+	// machine's time.
+	Still bool
+
 	// Fresh starts every part, whatever the user has named.
 	Fresh bool
 
@@ -229,7 +233,7 @@ func (b *Testbed) startCluster(ctx context.Context, root string, parts Parts, pr
 		return nil
 	}
 	if parts.Node {
-		b.controlPlane, err = controlplane.StartForNode(ctx, b.Tools, parts.Logs, node.Address)
+		b.controlPlane, err = controlplane.StartForNode(ctx, b.Tools, parts.Logs, controlplane.Host{Address: node.Address, Still: parts.Still})
 	} else {
 		b.controlPlane, err = controlplane.Start(ctx, b.Tools, parts.Logs)
 	}
