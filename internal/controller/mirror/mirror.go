@@ -4,8 +4,9 @@
 // What is remembered is loaded by one query per kind when it is first needed,
 // which is when this process leads, and again after a statement has failed: the
 // outcome of that statement is unknown, and another process may have led in
-// between. While the database is away every question is answered with an error;
-// what follows from that is the caller's decision. [Mirror.Start] notices when the
+// between. While the database is away every question is answered with an error,
+// and at once: one that does not answer must not keep anybody from deciding. What
+// follows from that is the caller's decision. [Mirror.Start] notices when the
 // database is back, and has all those look again who could not record something.
 //
 // Versions that are to be stored at the same time share one statement.
@@ -26,9 +27,15 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 )
 
-// restAfterFailure is how long a database that failed is left alone, whoever
-// asks: thousands of objects must not each find out for themselves.
-const restAfterFailure = 30 * time.Second
+const (
+	// restAfterFailure is how long a database that failed is left alone, whoever
+	// asks: thousands of objects must not each find out for themselves.
+	restAfterFailure = 30 * time.Second
+
+	// loadTimeout bounds the reading of what is recorded. A server whose disk
+	// stands still accepts connections and never answers.
+	loadTimeout = 30 * time.Second
+)
 
 // A Source hands out the pool, or says why it cannot be used.
 type Source interface {
@@ -59,8 +66,10 @@ type Mirror struct {
 	newOfferings     batch[postgres.Offering]
 	newSubscriptions batch[postgres.Subscription]
 
-	mu            sync.Mutex // Guards what follows; never held during a statement that stores.
+	mu            sync.Mutex // Guards what follows; never held during a statement.
 	loaded        bool
+	loading       chan struct{} // Closed when the load that is on its way has ended; nil if none is.
+	doubts        int           // How often a statement has ended that nobody knows the outcome of.
 	offerings     map[string]Recorded
 	subscriptions map[string]Recorded
 	tombstones    []postgres.LatestSubscription
@@ -212,6 +221,7 @@ func (m *Mirror) use(ctx context.Context, statement func(*pgxpool.Pool, time.Tim
 		return fmt.Errorf("cannot use the mirror: %w", err)
 	default:
 		m.loaded = false
+		m.doubts++
 		return m.fail(ctx, err)
 	}
 }
@@ -224,26 +234,54 @@ func isOwnFault(err error) bool {
 		(pgerrcode.IsDataException(refused.Code) || pgerrcode.IsIntegrityConstraintViolation(refused.Code))
 }
 
-// load makes sure that what is recorded is known. The caller holds the lock.
+// load makes sure that what is recorded is known. The caller holds the lock,
+// which is given up while the database is asked. Nobody waits for a load of a
+// database that has failed before.
 func (m *Mirror) load(ctx context.Context) (*pgxpool.Pool, error) {
-	pool, err := m.source.Pool()
+	for {
+		pool, err := m.source.Pool()
+		switch {
+		case err != nil:
+			m.missed = true
+			return nil, err // Nothing was attempted.
+		case m.loaded:
+			return pool, nil
+		case m.failed != nil && (m.loading != nil || m.clock.Since(m.failedAt) < restAfterFailure):
+			return nil, m.failed
+		case m.loading == nil:
+			return pool, m.read(ctx, pool)
+		}
+		if err := m.await(ctx, m.loading); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await waits for somebody else's load, without the lock.
+func (m *Mirror) await(ctx context.Context, loaded <-chan struct{}) error {
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	select {
+	case <-loaded:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cannot use the mirror: %w", ctx.Err())
+	}
+}
+
+// read loads what is recorded, without the lock meanwhile. What is stored while
+// it reads may be missing in it, and is stored once more at worst, which writes
+// nothing.
+func (m *Mirror) read(ctx context.Context, pool *pgxpool.Pool) error {
+	doubts := m.doubts
+	m.loading = make(chan struct{})
+	m.mu.Unlock()
+	offerings, subscriptions, err := m.latest(ctx, pool)
+	m.mu.Lock()
+	close(m.loading)
+	m.loading = nil
 	if err != nil {
-		m.missed = true
-		return nil, err // Nothing was attempted.
-	}
-	if m.loaded {
-		return pool, nil
-	}
-	if m.failed != nil && m.clock.Since(m.failedAt) < restAfterFailure {
-		return nil, m.failed
-	}
-	offerings, err := postgres.LatestOfferings(ctx, pool, m.clusterID)
-	if err != nil {
-		return nil, m.fail(ctx, err)
-	}
-	subscriptions, err := postgres.LatestSubscriptions(ctx, pool, m.clusterID)
-	if err != nil {
-		return nil, m.fail(ctx, err)
+		return m.fail(ctx, err)
 	}
 
 	m.offerings = make(map[string]Recorded, len(offerings))
@@ -259,8 +297,21 @@ func (m *Mirror) load(ctx context.Context) (*pgxpool.Pool, error) {
 		}
 		m.subscriptions[s.UID] = Recorded{ID: s.ID, Hash: s.ContentHash, OfferingUID: s.OfferingUID, ParentUID: s.ParentUID}
 	}
-	m.loaded, m.failed = true, nil
-	return pool, nil
+	if m.doubts == doubts { // Else it may have come too early for what has failed since.
+		m.loaded, m.failed = true, nil
+	}
+	return nil
+}
+
+func (m *Mirror) latest(ctx context.Context, pool *pgxpool.Pool) ([]postgres.LatestOffering, []postgres.LatestSubscription, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	offerings, err := postgres.LatestOfferings(ctx, pool, m.clusterID)
+	if err != nil {
+		return nil, nil, err
+	}
+	subscriptions, err := postgres.LatestSubscriptions(ctx, pool, m.clusterID)
+	return offerings, subscriptions, err
 }
 
 // fail remembers when the database failed. A caller that gave up says nothing
