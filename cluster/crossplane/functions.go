@@ -16,6 +16,7 @@ import (
 // names, and it runs at the address.
 var offered = []struct{ name, version, address string }{
 	{"function-patch-and-transform", "v0.8.2", "127.0.0.1:9501"},
+	{"function-cel-filter", "v0.2.0", "127.0.0.1:9503"},
 	{"function-auto-ready", "v0.5.0", "127.0.0.1:9502"},
 }
 

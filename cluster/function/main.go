@@ -1,5 +1,5 @@
 // Command function serves the composition function of package compose. The
-// tests install it under the names of the two functions that it stands for, and
+// tests install it under the names of the three functions that it stands for, and
 // render Compositions with it.
 package main
 

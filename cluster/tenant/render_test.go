@@ -98,10 +98,10 @@ func (r *renderer) start(ctx context.Context, dir string) (stop func(), err erro
 	return stop, os.WriteFile(r.functions, []byte(functions(address)), 0o600)
 }
 
-// functions are the two that the Compositions name, both served by ours.
+// functions are those that the Composition names, all served by ours.
 func functions(address string) string {
 	var text strings.Builder
-	for _, name := range []string{"function-patch-and-transform", "function-auto-ready"} {
+	for _, name := range []string{"function-patch-and-transform", "function-cel-filter", "function-auto-ready"} {
 		_, _ = fmt.Fprintf(&text, `---
 apiVersion: pkg.crossplane.io/v1
 kind: Function
@@ -122,17 +122,16 @@ func (r *renderer) file(names ...string) string {
 	return filepath.Join(append([]string{r.root}, names...)...)
 }
 
-func (r *renderer) plan(name string) string {
-	return r.file("examples", "tenant", name+".yaml")
-}
+// composition is what a Tenant's fields come to.
+func (r *renderer) composition() string { return r.file("examples", "tenant", "composition.yaml") }
 
-// withdrawn is a plan's Composition from which the plan itself was taken out.
-func (r *renderer) withdrawn(t *testing.T, plan string) string {
+// withdrawn is the Composition from which the standard plan itself was taken out.
+func (r *renderer) withdrawn(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command(r.kubectl, "patch", "--local", "-f", r.plan(plan), "--type=json",
+	out, err := exec.Command(r.kubectl, "patch", "--local", "-f", r.composition(), "--type=json",
 		"-p", `[{"op":"remove","path":"/spec/pipeline/0/input/resources/0"}]`, "-o", "yaml").Output()
 	if err != nil {
-		t.Fatalf("cannot take the plan out of its Composition: %v", err)
+		t.Fatalf("cannot take the plan out of the Composition: %v", err)
 	}
 	return write(t, "composition.yaml", string(out))
 }

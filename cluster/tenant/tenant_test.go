@@ -1,10 +1,13 @@
 package tenant
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // acme is the Tenant of the example.
@@ -15,6 +18,16 @@ func acme(t *testing.T) string {
 		t.Fatal(err)
 	}
 	_, tenant, _ := strings.Cut(string(text), "\n---\n") // What comes before is its namespace.
+	return tenant
+}
+
+// ordering is that Tenant with another plan and add-ons.
+func ordering(t *testing.T, order string) string {
+	t.Helper()
+	tenant := strings.Replace(acme(t), "  plan: standard\n", "  "+order+"\n", 1)
+	if !strings.Contains(tenant, order) {
+		t.Fatalf("the example's Tenant has no plan to replace:\n%s", tenant)
+	}
 	return tenant
 }
 
@@ -75,34 +88,63 @@ func TestRender(t *testing.T) {
     - {granularity: day, start: '2031-03-03T00:00:00Z', endExclusive: '2031-03-04T00:00:00Z', current: 1653514, projected: 6266444}
     - {granularity: month, start: '2031-03-01T00:00:00Z', endExclusive: '2031-04-01T00:00:00Z', current: 1653514, projected: 275066444}
 `, active+condition("CostsResolved", "True", "FromDB", "currency=EUR"))
-	backup := standard("backup", "backup", billed, active)
-	audit := standard("audit", "audit", billed, active)
-	uncovered := standard("audit", "audit", "  ready: 'False'\n", condition("Ready", "False", "CompatibilityRequirementNotMet", "")+synced)
-	web := standard("web", "managed-web", "  ready: 'False'\n", condition("Ready", "False", "TargetNotFound", "")+synced)
+	backup := standard("standard-backup", "backup", billed, active)
+	audit := standard("standard-audit", "audit", billed, active)
+	uncovered := standard("standard-audit", "audit", "  ready: 'False'\n", condition("Ready", "False", "CompatibilityRequirementNotMet", "")+synced)
+	web := standard("standard-web", "managed-web", "  ready: 'False'\n", condition("Ready", "False", "TargetNotFound", "")+synced)
 	fell := condition("Ready", "False", "ValidationSucceeded", "deactivated: ParentDeactivated") + condition("Active", "False", "ParentDeactivated", "") + synced
+
+	const nothing, audited = "plan: standard", "plan: standard\n  addOns: {backup: true, audit: true}"
 
 	cases := map[string]struct {
 		reason      string
-		composition string
+		order       string
+		composition string // If it is not the example's.
 		observed    string
 	}{
-		"new":              {reason: "A new Tenant gets its plan, with its workloads.", composition: render.plan("standard")},
-		"costs":            {reason: "The Tenant is ready with its plan, and shows what the month has cost.", composition: render.plan("standard"), observed: existing(plan)},
-		"audited":          {reason: "Add-ons hang below the plan.", composition: render.plan("standard-audited")},
-		"audited-waits":    {reason: "One that waits keeps the Tenant from being ready, and says for what.", composition: render.plan("standard-audited"), observed: existing(plan, backup, uncovered)},
-		"audited-ready":    {reason: "A Tenant is ready when all that is composed is.", composition: render.plan("standard-audited"), observed: existing(plan, backup, audit)},
-		"web":              {reason: "What is paid for is the Deployment in the Tenant's namespace.", composition: render.plan("standard-web"), observed: existing(plan, backup, web)},
-		"add-on-cancelled": {reason: "What is not in the new Composition is not desired any more, nor shown; the rest stays as it is.", composition: render.plan("standard"), observed: existing(plan, backup, audit)},
-		"business":         {reason: "Another plan shares nothing with the old one.", composition: render.plan("business"), observed: existing(plan, backup)},
+		"new":           {reason: "A new Tenant gets its plan, with its workloads, and nothing that it has not ordered.", order: nothing},
+		"costs":         {reason: "The Tenant is ready with its plan, and shows what the month has cost.", order: nothing, observed: existing(plan)},
+		"audited":       {reason: "Add-ons hang below the plan.", order: audited},
+		"audited-waits": {reason: "One that waits keeps the Tenant from being ready, and says for what.", order: audited, observed: existing(plan, backup, uncovered)},
+		"audited-ready": {reason: "A Tenant is ready when all that is composed is.", order: audited, observed: existing(plan, backup, audit)},
+		"web":           {reason: "What is paid for is the Deployment in the Tenant's namespace.", order: "plan: standard\n  addOns: {backup: true, web: true}", observed: existing(plan, backup, web)},
+		"add-on-cancelled": {
+			reason: "An add-on that is false is not desired any more; the rest stays as it is. The Tenant shows it until it is looked at again.",
+			order:  "plan: standard\n  addOns: {backup: true, audit: false}", observed: existing(plan, backup, audit),
+		},
+		"add-on-taken-out": {reason: "Taking the field out is the same.", order: nothing, observed: existing(plan, backup)},
+		"business":         {reason: "Another plan shares nothing with the old one.", order: "plan: business\n  addOns: {backup: true}", observed: existing(plan, backup)},
 		"plan-withdrawn": {
-			reason: "Without its plan what hung below it has ended, and the Tenant is not ready again.", composition: render.withdrawn(t, "standard-audited"),
-			observed: existing(standard("backup", "backup", ended, fell), standard("audit", "audit", ended, fell)),
+			reason: "Without its plan what hung below it has ended, and the Tenant is not ready again.", order: audited, composition: render.withdrawn(t),
+			observed: existing(standard("standard-backup", "backup", ended, fell), standard("standard-audit", "audit", ended, fell)),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			golden(t, tc.reason, name+".yaml", render.run(t, acme(t), tc.composition, tc.observed))
+			golden(t, tc.reason, name+".yaml", render.run(t, ordering(t, tc.order), cmp.Or(tc.composition, render.composition()), tc.observed))
 		})
+	}
+}
+
+// What no filter names is everybody's, and a filter of which the name is wrong
+// filters nothing. So each resource has a filter, and each filter its resource.
+func TestFilters(t *testing.T) {
+	text, err := os.ReadFile(render.composition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sold, ordered, _ := strings.Cut(string(text), "    - step: what-is-ordered\n")
+	_, sold, _ = strings.Cut(sold, "        resources:\n")
+	names := func(text string) (found []string) {
+		for line := range strings.Lines(text) {
+			if name, is := strings.CutPrefix(line, "          - name: "); is {
+				found = append(found, name)
+			}
+		}
+		return found
+	}
+	if diff := gocmp.Diff(names(sold), names(ordered)); diff != "" || len(names(sold)) < 8 {
+		t.Errorf("%d resources; -resources, +filters:\n%s", len(names(sold)), diff)
 	}
 }
 
@@ -146,7 +188,7 @@ func TestReasons(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, tc := range cases {
-		got := render.run(t, acme(t), render.plan("standard"), standard("standard", "platform-standard", tc.status, tc.conditions).String())
+		got := render.run(t, acme(t), render.composition(), standard("standard", "platform-standard", tc.status, tc.conditions).String())
 		tenant, _, _ := strings.Cut(strings.TrimPrefix(got, "---\n"), "---\n")
 		_, _ = fmt.Fprintf(&all, "--- # %s\n%s", tc.name, tenant)
 		if ready := strings.Contains(tenant, "    reason: Available\n    status: \"True\"\n    type: Ready\n"); ready != tc.ready {

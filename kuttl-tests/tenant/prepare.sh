@@ -7,4 +7,4 @@ kubectl apply -f quickstart/10-provider.yaml -f quickstart/20-pricebook.yaml -f 
 kubectl apply -f tenant/functions.yaml -f tenant/definition.yaml
 kubectl wait -f tenant/functions.yaml --for=condition=Healthy --timeout=60s
 kubectl wait -f tenant/definition.yaml --for=condition=Established --timeout=60s
-kubectl apply -f tenant/standard.yaml -f tenant/standard-audited.yaml -f tenant/standard-web.yaml -f tenant/business.yaml
+kubectl apply -f tenant/composition.yaml

@@ -37,8 +37,8 @@ gone() { is "$1 $2" "" "$(kubectl get "$1" "$2" -n "$NAMESPACE" --ignore-not-fou
 SUBSCRIPTIONS=subscriptions.finops.stakater.com
 TENANTS=tenants.platform.example.org
 
-# plan NAME COMPOSITION puts a Tenant on another plan.
-plan() { kubectl patch "$TENANTS" "$1" -n "$NAMESPACE" --type=merge -p "{\"spec\":{\"crossplane\":{\"compositionRef\":{\"name\":\"$2\"}}}}"; }
+# order NAME FIELDS changes what a Tenant orders, such as "{addOns: {backup: true}}".
+order() { kubectl patch "$TENANTS" "$1" -n "$NAMESPACE" --type=merge -p "spec: $2"; }
 
 # settle: an hour passes, and is settled.
 settle() { "$HARNESS" next-hour; }

@@ -64,7 +64,7 @@ var crossplaneCommand = command{
 	details: `Crossplane listens on every interface, so all of it runs in a network of its own;
 "harness attach" knows the addresses that lead there. There
 is no node: the harness runs the package as the package manager wants it, and a
-composition function of its own for the two that the examples install.
+composition function of its own for the three that the examples install.
 
 ` + lifetimeText + `
 Then everything is stopped, and all data removed.`,

@@ -13,7 +13,7 @@ import (
 	k8sjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Function serves both steps.
+// Function serves all three steps.
 type Function struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 }
@@ -23,8 +23,11 @@ type Function struct {
 func (Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := response.To(req, response.DefaultTTL)
 	step := patchAndTransform
-	if len(req.GetInput().GetFields()) == 0 {
+	switch input := req.GetInput().GetFields(); {
+	case len(input) == 0:
 		step = autoReady
+	case input["apiVersion"].GetStringValue() == filters && input["kind"].GetStringValue() == "Filters":
+		step = filter
 	}
 	if err := step(req, rsp); err != nil {
 		response.Fatal(rsp, err)

@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -335,6 +337,50 @@ func TestAutoReady(t *testing.T) {
 	}
 	if diff := cmp.Diff(4, len(got.Composed)); diff != "" {
 		t.Errorf("what is desired stays desired\n-want, +got:\n%s", diff)
+	}
+}
+
+// A step between: what is not ordered is left out.
+func TestFilter(t *testing.T) {
+	const xr = "{apiVersion: example.org/v1, kind: Tenant, metadata: {name: acme}, spec: {plan: small, addOns: {backup: true, audit: false}}}"
+	cases := map[string]struct {
+		reason  string
+		filters string
+		want    []string
+		fatal   bool
+	}{
+		"Holds":        {reason: "What it holds for stays.", filters: "[{name: backup, expression: observed.composite.resource.spec.addOns.backup == true}]", want: []string{"plan", "backup", "audit"}},
+		"HoldsNot":     {reason: "What it does not hold for is left out, the rest is not.", filters: "[{name: audit, expression: observed.composite.resource.spec.addOns.audit == true}]", want: []string{"plan", "backup"}},
+		"Text":         {reason: "Text is compared too.", filters: "[{name: plan, expression: 'observed.composite.resource.spec.plan == \"large\"'}]", want: []string{"backup", "audit"}},
+		"AllOfTheName": {reason: "A name is all of the name.", filters: "[{name: back, expression: 'false'}]", want: []string{"plan", "backup", "audit"}},
+		"Pattern":      {reason: "A name is a regular expression.", filters: "[{name: '(backup|audit)', expression: 'false'}]", want: []string{"plan"}},
+		"Either":       {reason: "One that does not hold is enough.", filters: "[{name: plan, expression: 'true'}, {name: plan, expression: 'false'}]", want: []string{"backup", "audit"}},
+		"AsItWas": {
+			reason: "What one filter leaves out, another one still sees.", want: []string{"plan", "backup"},
+			filters: "[{name: audit, expression: 'false'}, {name: plan, expression: '\"audit\" in desired.resources'}]",
+		},
+		"Missing":    {reason: "A field that is not there ends nothing.", filters: "[{name: audit, expression: observed.composite.resource.spec.addOns.web == true}]", fatal: true},
+		"Nothing":    {reason: "Nor does an expression that says neither.", filters: "[{name: audit, expression: observed.composite.resource.spec.addOns.audit}]", fatal: true},
+		"Number":     {reason: "Nor one of another type.", filters: "[{name: audit, expression: '1'}]", fatal: true},
+		"Unreadable": {reason: "Nor one that is none.", filters: "[{name: audit, expression: '=='}]", fatal: true},
+		"Name":       {reason: "A name has to be an expression.", filters: "[{name: '(', expression: 'true'}]", fatal: true},
+		"More":       {reason: "What this function does not know it refuses.", filters: "[{name: audit, expression: 'true', unless: it}]", fatal: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			thing := func() *fnv1.Resource { return &fnv1.Resource{Resource: object(t, "{kind: Thing}")} }
+			got := run(t, &fnv1.RunFunctionRequest{
+				Input:    object(t, "{apiVersion: cel.fn.crossplane.io/v1beta1, kind: Filters, filters: "+tc.filters+"}"),
+				Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: object(t, xr)}},
+				Desired:  &fnv1.State{Resources: map[string]*fnv1.Resource{"plan": thing(), "backup": thing(), "audit": thing()}},
+			})
+			if diff := cmp.Diff(tc.fatal, got.Fatal != ""); diff != "" {
+				t.Fatalf("%s\nfatal: -want, +got:\n%s%s", tc.reason, diff, got.Fatal)
+			}
+			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(got.Composed)), sorted); diff != "" && !tc.fatal {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
