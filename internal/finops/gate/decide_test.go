@@ -198,6 +198,16 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// TestPolicyIsAskedAgain has the Offering gone and the database away: what is
+// missing is what was recorded, and with that the Subscription may have to end.
+func TestPolicyIsAskedAgain(t *testing.T) {
+	in := active(offeringIs(Gone[Offering]()), parentIs(Gone[Parent]()), func(in *Input) { in.Recorded = Failed[Recorded](errTimeout) })
+	want := Decision{Reason: OfferingNotFound, Message: "offering catalogue/vm-disk does not exist", Retry: errTimeout}
+	if diff := compare(want, Decide(in)); diff != "" {
+		t.Errorf("Decide(...): -want +got:\n%s", diff)
+	}
+}
+
 // TestReplacedOffering holds BETTER-OFF-5.
 func TestReplacedOffering(t *testing.T) {
 	sold := Recorded{OfferingUID: "uid-sold", SpecHash: "sold"}

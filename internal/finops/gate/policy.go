@@ -91,7 +91,10 @@ func (in Input) policy() (Policy, error) {
 	terms, err := in.terms()
 	if err != nil {
 		recorded, recordErr := in.Recorded.Get()
-		if recordErr != nil || recorded == nil {
+		if recordErr != nil {
+			err = recordErr // This is what may come out differently next time.
+		}
+		if recorded == nil {
 			return "", fmt.Errorf("cannot tell the policy for an ended parent: %w", err)
 		}
 		terms = recorded.Terms
