@@ -108,7 +108,7 @@ func (w *world) verdict(t *testing.T, u *unstructured.Unstructured, want string)
 // awaits looks until it sees what is wanted, or for some time.
 func (*world) awaits(t *testing.T, want string, look func(context.Context) string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -219,7 +219,7 @@ func connected(dsn string) door {
 		}
 		said := []string{meant[1], "SERVER", meant[3], "NAME", "user=" + server.User, "user=USER", meant[7], "FOLDER"}
 		dsn := strings.NewReplacer(meant...).Replace(dsn)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		pool, err := postgres.Open(ctx, postgres.Config{DSN: dsn})
 		if err != nil {
@@ -241,7 +241,7 @@ func reached(url string) door {
 		}))
 		defer server.Close()
 		address := strings.TrimPrefix(server.URL, "http://")
-		c, err := opencost.New(strings.ReplaceAll(url, "SERVER", address), opencost.Options{Timeout: 5 * time.Second})
+		c, err := opencost.New(strings.ReplaceAll(url, "SERVER", address), opencost.Options{Timeout: time.Minute})
 		if err != nil {
 			return strings.ReplaceAll(err.Error(), address, "SERVER")
 		}
@@ -279,7 +279,7 @@ func answered(scheduled time.Time, code int, body string) door {
 			_, _ = out.Write([]byte(body))
 		}))
 		defer server.Close()
-		source, err := opencost.New(server.URL, opencost.Options{Timeout: 10 * time.Second})
+		source, err := opencost.New(server.URL, opencost.Options{Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -162,7 +162,7 @@ func (w *world) isAsked(t *testing.T, want bool) {
 
 // patience is how long something may take: the namespace controller looks again
 // after many seconds only.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // eventually is apitest's, also for what happens after a test.
 func eventually(ctx context.Context, t *testing.T, what string, check func() error) {

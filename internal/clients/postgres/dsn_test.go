@@ -205,7 +205,7 @@ func TestNoErrorShowsThePassword(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			if name == "Deadline" {
 				ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func exec1(ctx context.Context, t *testing.T, dsn string, statements ...string) {
 	t.Helper()

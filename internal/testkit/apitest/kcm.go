@@ -72,7 +72,7 @@ func end(t testing.TB, cmd *exec.Cmd) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("cannot stop process %d: %v", cmd.Process.Pid, err)
 	}
-	kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	_ = cmd.Wait() // It was told to stop, so how it ended says nothing.
 }

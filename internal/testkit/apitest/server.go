@@ -25,7 +25,7 @@ import (
 
 // patience is how long a control plane may take to start or to stop. Machines
 // that run tests are often busy.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // server is the one server of this test binary.
 var server struct {

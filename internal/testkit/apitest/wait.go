@@ -10,7 +10,7 @@ import (
 
 // within is how long a condition may take to come true. It is generous: a test
 // that waits in vain has failed anyway.
-const within = 30 * time.Second
+const within = 2 * time.Minute
 
 // Eventually waits until check returns nil, and fails with its last error.
 func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {

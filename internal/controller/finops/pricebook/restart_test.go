@@ -22,9 +22,9 @@ import (
 // machine is the clock of the machine, which a storm is about.
 var machine = clock.RealClock{}
 
-// TestRestartStorm edits a rate many times in a second, on the clock of the
-// machine. OpenCost is restarted for the first edit at once and for all others
-// together, and ends up on the last of them.
+// TestRestartStorm edits a rate many times as fast as it can, on the clock of the
+// machine. OpenCost is restarted for the first edit at once and then for all others
+// of a second together, and ends up on the last of them.
 func TestRestartStorm(t *testing.T) {
 	b := newBench(t)
 	b.deployment(t)
@@ -56,12 +56,11 @@ func TestRestartStorm(t *testing.T) {
 		values <- seen
 	}()
 
+	const edits = 30
 	began := machine.Now()
-	edits := 0
-	for ; edits < 30 && machine.Since(began) < 900*time.Millisecond; edits++ {
-		b.edit(t, book, func(p *v1alpha1.PriceBook) { p.Spec.Rates.CPUHour = fmt.Sprintf("0.%03d", edits+1) })
+	for n := range edits {
+		b.edit(t, book, func(p *v1alpha1.PriceBook) { p.Spec.Rates.CPUHour = fmt.Sprintf("0.%03d", n+1) })
 	}
-	took := machine.Since(began)
 	last := book.Spec.Rates.CPUHour
 	b.await(t, book, winner)
 	if got := book.Status.ActivePricing["CPU"]; got != last {
@@ -72,12 +71,10 @@ func TestRestartStorm(t *testing.T) {
 	}
 	w.Stop()
 	seen := <-values
+	took := machine.Since(began)
 	t.Logf("%d edits in %s, restarts at %v", edits, took.Round(time.Millisecond), seen)
-	if len(seen) < 1 || len(seen) > 2 {
-		t.Errorf("want two restarts at most, and one at least, got %d", len(seen))
-	}
-	if edits < 5 {
-		t.Errorf("only %d edits in a second are no storm", edits)
+	if most := 2 + int(took/time.Second); len(seen) < 1 || len(seen) > most {
+		t.Errorf("want %d restarts at most, one in a second, and one at least, got %d", most, len(seen))
 	}
 }
 
