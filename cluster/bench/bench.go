@@ -98,8 +98,8 @@ func subscribe(ctx context.Context, world *installation.Installation) error {
 	for _, args := range [][]string{
 		{"apply", "-f", "examples/quickstart"},
 		{"patch", "subscriptions.finops.stakater.com", "acme-platform", "-n", "acme", "--type=merge", "--patch", `{"spec":{"usageSources":[{"resourceType":"Deployment"}]}}`},
-		{"wait", "--for=condition=Active", "subscriptions.finops.stakater.com", "--all", "-n", "acme", "--timeout=30s"},
-		{"wait", "--for=create", "cronjobs/" + allocationJob + "-cronjob", "cronjobs/" + chargeJob + "-cronjob", "-n", namespace, "--timeout=30s"},
+		{"wait", "--for=condition=Active", "subscriptions.finops.stakater.com", "--all", "-n", "acme", "--timeout=180s"},
+		{"wait", "--for=create", "cronjobs/" + allocationJob + "-cronjob", "cronjobs/" + chargeJob + "-cronjob", "-n", namespace, "--timeout=180s"},
 	} {
 		if _, err := world.Product.Kubectl.Run(ctx, args...); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 )
 
 // timeout of one request: a few runs or a restart, on a busy machine.
-const timeout = 5 * time.Minute
+const timeout = 10 * time.Minute
 
 // MoveTime asks the server to set business time, see ParseMove, and returns
 // what it is then; the controller is restarted.

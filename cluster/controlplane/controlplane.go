@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	startTimeout = 3 * time.Minute
-	stopGrace    = 10 * time.Second
+	startTimeout = 5 * time.Minute
+	stopGrace    = 20 * time.Second
 	attempts     = 3 // A free port may be taken before its server binds it.
 	adminGroup   = "system:masters"
 )
@@ -191,7 +191,7 @@ func (c *ControlPlane) newClient() error {
 	roots := x509.NewCertPool()
 	roots.AddCert(c.authority.cert)
 	c.client = &http.Client{
-		Timeout:   5 * time.Second,
+		Timeout:   20 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{admin}, MinVersion: tls.VersionTLS12}},
 	}
 	return nil

@@ -11,7 +11,7 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.kubectl(ctx, "apply -f package/crds -f cluster/install/access -f package/rbac/target-reader.yaml"); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "wait --for=condition=Established crd --all --timeout=30s"); err != nil {
+	if err := d.kubectl(ctx, "wait --for=condition=Established crd --all --timeout=180s"); err != nil {
 		return err
 	}
 	if err := d.kubectl(ctx, "api-resources --categories=finops"); err != nil {
@@ -32,11 +32,11 @@ func (d *demo) install(ctx context.Context) error {
 func (d *demo) subscribe(ctx context.Context) error {
 	for _, command := range []string{
 		"apply -f " + quickstart,
-		"wait --for=condition=Ready finopsproviders/default --timeout=30s",
-		"wait --for=condition=Active pricebooks/tariff-2026 -n " + platformNamespace + " --timeout=30s",
-		"wait --for=condition=Ready offerings --all -n " + catalogue + " --timeout=30s",
-		"wait --for=condition=Active " + subscriptionKind + " --all -n " + tenant + " --timeout=30s",
-		"wait --for=create cronjobs/" + allocationJob + "-cronjob cronjobs/" + chargeJob + "-cronjob -n " + platformNamespace + " --timeout=30s",
+		"wait --for=condition=Ready finopsproviders/default --timeout=180s",
+		"wait --for=condition=Active pricebooks/tariff-2026 -n " + platformNamespace + " --timeout=180s",
+		"wait --for=condition=Ready offerings --all -n " + catalogue + " --timeout=180s",
+		"wait --for=condition=Active " + subscriptionKind + " --all -n " + tenant + " --timeout=180s",
+		"wait --for=create cronjobs/" + allocationJob + "-cronjob cronjobs/" + chargeJob + "-cronjob -n " + platformNamespace + " --timeout=180s",
 	} {
 		if err := d.kubectl(ctx, command); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (d *demo) leave(ctx context.Context) error {
 	if err := d.kubectl(ctx, "delete "+object+" --wait=false"); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "wait --for=condition=Deleting=False "+object+" --timeout=30s"); err != nil {
+	if err := d.kubectl(ctx, "wait --for=condition=Deleting=False "+object+" --timeout=180s"); err != nil {
 		return err
 	}
 	if err := d.kubectl(ctx, "get "+object+` -o jsonpath={range.status.conditions[*]}{.type}={.status}{"\t"}{.reason}{"\t"}{.message}{"\n"}{end}`); err != nil {
@@ -118,7 +118,7 @@ func (d *demo) leave(ctx context.Context) error {
 	if err := d.collectAndCharge(ctx, d.first.Add(release)); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "wait --for=delete "+object+" --timeout=30s"); err != nil {
+	if err := d.kubectl(ctx, "wait --for=delete "+object+" --timeout=180s"); err != nil {
 		return err
 	}
 	if err := d.showBill(ctx, ended); err != nil {

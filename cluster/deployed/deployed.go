@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	rolloutTimeout = 90 * time.Second
+	rolloutTimeout = 5 * time.Minute
 	logGrace       = 2 * time.Second
 )
 
@@ -80,7 +80,7 @@ func (p *Product) Install(ctx context.Context, binary string) error {
 			"--patch-file=" + filepath.Join(certificate, "trust.yaml"),
 		},
 		{"apply", "--server-side", "--field-manager=finops-certificate", "-f", filepath.Join(certificate, "secret.yaml")},
-		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
+		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=" + rolloutTimeout.String()},
 		{"api-resources", "--categories=finops"}, // So that kubectl knows what is there now.
 	} {
 		if _, err := p.Kubectl.Run(ctx, args...); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	runTimeout = 3 * time.Minute
+	runTimeout = 5 * time.Minute
 	container  = "loader"
 	scheduled  = "SCHEDULED_TIMESTAMP"
 )

@@ -29,7 +29,7 @@ const recordedBefore = 5 * time.Hour
 
 // settleTimeout is how long what a story has left may take to end, to be settled
 // and to go: namespaces are looked at again every few seconds only.
-const settleTimeout = 3 * time.Minute
+const settleTimeout = 5 * time.Minute
 
 // tellOnNode tells the story in a harness of its own, in namespaces of its own.
 func (r *run) tellOnNode(ctx context.Context, s story, dir string, out io.Writer) error {

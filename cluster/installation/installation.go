@@ -21,7 +21,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/testbed"
 )
 
-const kindsTimeout = time.Minute
+const kindsTimeout = 5 * time.Minute
 
 //go:embed opencost.yaml
 var openCostManifest []byte
@@ -183,7 +183,7 @@ func (i *Installation) WaitForKinds(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, kindsTimeout)
 	defer cancel()
 	err := process.WaitFor(ctx, "the product's kinds", func(ctx context.Context) error { // Somebody else may be making them.
-		_, err := i.Product.Kubectl.Run(ctx, "wait", "--for=condition=Established", "-f", "package/crds", "--timeout=30s")
+		_, err := i.Product.Kubectl.Run(ctx, "wait", "--for=condition=Established", "-f", "package/crds", "--timeout=60s")
 		return err
 	})
 	if err != nil {

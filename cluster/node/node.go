@@ -31,8 +31,8 @@ const Name = "finops-node"
 const folder = "/run/finops/node"
 
 const (
-	startTimeout = 2 * time.Minute
-	stopGrace    = 10 * time.Second
+	startTimeout = 5 * time.Minute
+	stopGrace    = 20 * time.Second
 )
 
 // Options of a node.

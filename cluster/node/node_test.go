@@ -74,7 +74,7 @@ func TestPods(t *testing.T) {
 	before := survey(t)
 	for _, round := range []string{"first", "second"} {
 		t.Run(round, func(t *testing.T) { runPods(t, visitor) })
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := process.WaitFor(ctx, "everything to be as it was", func(context.Context) error {
 			if diff := cmp.Diff(before, survey(t)); diff != "" {
 				return fmt.Errorf("-before, +after:\n%s", diff)
@@ -133,8 +133,8 @@ func runPods(t *testing.T, visitor string) {
 	}
 	kubectl("create", "configmap", "world", "--from-literal=server="+server.Addr().String())
 	kubectl("apply", "-f", "testdata/pods.yaml")
-	kubectl("wait", "--for=condition=Complete", "job/visitor", "--timeout=60s")
-	kubectl("wait", "--for=condition=Ready", "pod/guest", "--timeout=60s")
+	kubectl("wait", "--for=condition=Complete", "job/visitor", "--timeout=240s")
+	kubectl("wait", "--for=condition=Ready", "pod/guest", "--timeout=240s")
 	for pod, want := range map[string]string{"job/visitor": "all is well\n", "pod/guest": "here to stay\n"} {
 		if diff := cmp.Diff(want, kubectl("logs", pod)); diff != "" {
 			t.Errorf("log of %s: -want, +got:\n%s", pod, diff)

@@ -17,7 +17,7 @@ import (
 )
 
 // stopTimeout is for containers to go that were killed.
-const stopTimeout = 20 * time.Second
+const stopTimeout = time.Minute
 
 // Stop ends the node and its pods at once, and takes away what they and it have
 // made: mounts, control groups, links, files. Whatever had called Start may
@@ -64,7 +64,7 @@ func endOrphans(ctx context.Context) error {
 			return fmt.Errorf("cannot list the processes: %w", err)
 		}
 		var left []string
-		for _, child := range strings.Fields(string(text)) {
+		for child := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(child)
 			if err != nil {
 				return fmt.Errorf("cannot read process id %q: %w", child, err)

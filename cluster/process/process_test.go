@@ -26,7 +26,7 @@ func shell(t *testing.T, script string) *Process {
 // logged waits until the program has said something.
 func logged(t *testing.T, p *Process, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := WaitFor(ctx, "the log", func(context.Context) error {
 		if !strings.Contains(Tail(p.Log(), 100), text) {
@@ -49,7 +49,7 @@ func TestStop(t *testing.T) {
 		"Asked": {
 			reason: "A program that ends when asked has the time to tidy up.",
 			script: `trap 'echo tidied; exit 0' TERM; echo started; while :; do sleep 0.05; done`,
-			grace:  10 * time.Second,
+			grace:  time.Minute,
 			want:   "    started\n    tidied",
 		},
 		"Killed": {

@@ -12,7 +12,7 @@ import (
 
 // podTimeout is how long a Job's pod may take to come: the controller manager
 // makes it.
-const podTimeout = 30 * time.Second
+const podTimeout = 3 * time.Minute
 
 // pod is what a node needs of one.
 type pod struct {

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	readyTimeout = time.Minute
+	readyTimeout = 3 * time.Minute
 	stopGrace    = 20 * time.Second
 )
 

@@ -18,7 +18,7 @@ import (
 const (
 	groupRoot    = "/sys/fs/cgroup"
 	groupPrefix  = "finops-"
-	removeWithin = 20 * time.Second // Processes that were killed take a moment to leave.
+	removeWithin = time.Minute // Processes that were killed take a moment to leave.
 )
 
 // A group is the name of the control groups of one run, the same in every

@@ -377,7 +377,7 @@ func startRun(t *testing.T) (*exec.Cmd, *bufio.Reader) {
 // name of its control groups.
 func waitUntilGone(t *testing.T, pid int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	mark := fmt.Sprintf("%s=%s%d-", groupVariable, groupPrefix, pid)
 	err := process.WaitFor(ctx, "everybody to be gone", func(context.Context) error {

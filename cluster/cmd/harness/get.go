@@ -13,7 +13,7 @@ import (
 )
 
 // getTimeout is long for an answer, and short for a step of a story.
-const getTimeout = 10 * time.Second
+const getTimeout = time.Minute
 
 var getCommand = command{
 	name:    "get",

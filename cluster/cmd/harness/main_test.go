@@ -204,7 +204,7 @@ func startServer(t *testing.T, cmd *exec.Cmd) string {
 
 func waitClosed(t *testing.T, address string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	err := process.WaitFor(ctx, "the server to end", func(context.Context) error {
 		if connection, err := net.Dial("tcp", address); err == nil {

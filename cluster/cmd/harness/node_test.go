@@ -33,7 +33,7 @@ func TestNodeKilled(t *testing.T) {
 	before := survey(t)
 	killed := startNode(t)
 	killed.kubectl(t, "run", "sleeper", "--image=finops.test/pause:1")
-	killed.kubectl(t, "wait", "--for=condition=Ready", "pod/sleeper", "--timeout=60s")
+	killed.kubectl(t, "wait", "--for=condition=Ready", "pod/sleeper", "--timeout=240s")
 	if err := killed.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func gone(pid int) error {
 
 func waitFor(t *testing.T, what string, done func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := process.WaitFor(ctx, what, func(context.Context) error { return done() }); err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func ask() error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
 	client := http.Client{
-		Timeout:   10 * time.Second,
+		Timeout:   time.Minute,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 	}
 	host := net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
@@ -85,7 +85,7 @@ func ask() error {
 }
 
 func connect(server string) error {
-	connection, err := net.DialTimeout("tcp", server, 10*time.Second)
+	connection, err := net.DialTimeout("tcp", server, time.Minute)
 	if err != nil {
 		return err
 	}
