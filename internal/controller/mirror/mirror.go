@@ -48,8 +48,12 @@ type Recorded struct {
 	Hash string
 
 	// OfferingUID is, for a Subscription, that of the Offering whose terms it
-	// was activated on; empty if none was recorded (BETTER-OFF-5).
+	// was activated on, or would have been as long as it was not; empty if none
+	// was recorded (BETTER-OFF-5).
 	OfferingUID string
+
+	// Activated says that a Subscription was recorded as having been activated.
+	Activated bool
 
 	// ParentUID is, for a Subscription, that of its parent; empty if it has none
 	// or none was seen. The parent's name may go to another.
@@ -145,7 +149,10 @@ func (m *Mirror) storeSubscriptions(ctx context.Context, all []postgres.Subscrip
 			}
 			for i := range all {
 				if v, ok := versions[all[i].UID]; ok {
-					m.subscriptions[v.UID] = Recorded{ID: v.ID, Hash: v.ContentHash, OfferingUID: all[i].OfferingUID, ParentUID: all[i].ParentUID}
+					m.subscriptions[v.UID] = Recorded{
+						ID: v.ID, Hash: v.ContentHash,
+						OfferingUID: all[i].OfferingUID, Activated: !all[i].ActivatedAt.IsZero(), ParentUID: all[i].ParentUID,
+					}
 				}
 			}
 		}, err
@@ -295,7 +302,10 @@ func (m *Mirror) read(ctx context.Context, pool *pgxpool.Pool) error {
 			m.tombstones = append(m.tombstones, s)
 			continue
 		}
-		m.subscriptions[s.UID] = Recorded{ID: s.ID, Hash: s.ContentHash, OfferingUID: s.OfferingUID, ParentUID: s.ParentUID}
+		m.subscriptions[s.UID] = Recorded{
+			ID: s.ID, Hash: s.ContentHash,
+			OfferingUID: s.OfferingUID, Activated: s.ActivatedAt != nil, ParentUID: s.ParentUID,
+		}
 	}
 	if m.doubts == doubts { // Else it may have come too early for what has failed since.
 		m.loaded, m.failed = true, nil

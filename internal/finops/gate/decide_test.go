@@ -210,20 +210,31 @@ func TestPolicyIsAskedAgain(t *testing.T) {
 
 // TestReplacedOffering holds BETTER-OFF-5.
 func TestReplacedOffering(t *testing.T) {
-	sold := Recorded{OfferingUID: "uid-sold", SpecHash: "sold"}
-	soldOrphan := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Terms: Terms{OnParentEnd: new(Orphan)}}
+	demanding := Terms{Requires: []ref.Key{needed}}
+	sold := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Active: true}
+	soldOrphan := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Active: true, Terms: Terms{OnParentEnd: new(Orphan)}}
+	whileWaiting := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Terms: demanding}
 	current := func(hash string, created time.Time, t Terms) func(*Input) {
 		return offeringIs(Found(Offering{UID: "uid-other", SpecHash: hash, CreatedAt: created, Ready: true, Terms: t}))
 	}
 	recorded := func(r Read[Recorded]) func(*Input) { return func(in *Input) { in.Recorded = r } }
 	before, after := activation.Add(-time.Hour), activation.Add(time.Hour)
-	demanding := Terms{Requires: []ref.Key{needed}}
 
 	cases := map[string]struct {
 		reason string
 		in     Input
 		want   Decision
 	}{
+		"RecordedWhileWaiting": {
+			reason: "It took the new terms when it was activated, and nobody could record that: the old ones must not come back and end it.",
+			in:     active(current("other", before, Terms{}), recorded(Found(whileWaiting))),
+			want:   Decision{Kind: Billed, Reason: ActivationSucceeded, OfferingUID: "uid-other"},
+		},
+		"RecordedWhileWaitingAndOfferingYounger": {
+			reason: "It was sold the recorded one, which requires something.",
+			in:     active(current("other", after, Terms{}), recorded(Found(whileWaiting)), covered),
+			want:   Decision{Kind: Billed, Reason: ActivationSucceeded, Message: "offering was replaced; recorded terms apply", Replaced: true},
+		},
 		"OtherTerms": {
 			reason: "The recorded terms require nothing, so the new requirement ends nobody.",
 			in:     active(current("other", after, demanding), recorded(Found(sold))),
@@ -297,7 +308,7 @@ func TestReplacedOffering(t *testing.T) {
 // apply, and never one that was not compared with what is recorded.
 func TestRecordedOffering(t *testing.T) {
 	recorded := func(r Read[Recorded]) func(*Input) { return func(in *Input) { in.Recorded = r } }
-	other := Recorded{OfferingUID: "uid-sold", SpecHash: "sold"}
+	other := Recorded{OfferingUID: "uid-sold", SpecHash: "sold", Active: true}
 
 	cases := map[string]struct {
 		reason string

@@ -163,6 +163,9 @@ type Recorded struct {
 	OfferingUID string
 	SpecHash    string
 	Terms       Terms
+
+	// Active says that it was recorded so: before, it may have been sold another.
+	Active bool
 }
 
 // A Parent is the Subscription named as parent.

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // A Policy says what becomes of an active Subscription whose parent ends.
@@ -40,7 +41,18 @@ func (in Input) replaced(current Offering) (*Recorded, error) {
 	if recorded == nil || recorded.OfferingUID == current.UID || recorded.SpecHash == current.SpecHash {
 		return nil, nil //nolint:nilnil // Nothing recorded, or nothing that differs.
 	}
+	if OvertakenBySale(recorded.Active, current.CreatedAt, in.Self.SoldAt) {
+		return nil, nil //nolint:nilnil // What was recorded is not what was sold.
+	}
 	return recorded, nil
+}
+
+// OvertakenBySale tells whether the Offering that was recorded is not the one
+// that was sold: the record is of a Subscription that still waited, which takes
+// whatever Offering has the name when it is activated, and the present one was
+// there by then. A record of its being active may have failed.
+func OvertakenBySale(recordedActive bool, created, soldAt time.Time) bool {
+	return !recordedActive && !soldAt.IsZero() && !created.After(soldAt)
 }
 
 // offeringUID is that of the Offering whose terms apply, empty if that cannot be

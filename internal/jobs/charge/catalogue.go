@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/gate"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
@@ -39,6 +40,7 @@ func (r *run) catalogue(ctx context.Context, w world, billed []*subject, recorde
 			wanted[postgres.OfferingKey{UID: string(o.UID)}] = true
 			if c.current[s.offering] == nil {
 				c.current[s.offering] = newOffering(string(o.UID), o.Spec)
+				c.current[s.offering].created = o.CreationTimestamp.Time
 			}
 		}
 		switch {
@@ -120,21 +122,23 @@ func (r *run) mirrorOfferings(ctx context.Context, w world, c catalogue) error {
 // Offering as it is, unless another one with other terms has taken the name
 // (BETTER-OFF-5). Of an Offering that is gone the record stands (BETTER-SUB-5).
 // Nil means that there is neither.
-func (c catalogue) termsFor(s *subject, recordedUID string) *offering {
-	current, record := c.current[s.offering], c.byUID[recordedUID]
+func (c catalogue) termsFor(s *subject, newest record) *offering {
+	current, recorded := c.current[s.offering], c.byUID[newest.offeringUID]
 	switch {
-	case current == nil && record == nil && recordedUID == "":
-		record = c.byName[s.offering]
+	case current == nil && recorded == nil && newest.offeringUID == "":
+		recorded = c.byName[s.offering]
 		fallthrough
 	case current == nil:
-		if record != nil {
+		if recorded != nil {
 			c.log(s, "using recorded offering terms")
 		}
-		return record
-	case record == nil || record.uid == current.uid || equality.Semantic.DeepEqual(record.spec, current.spec):
+		return recorded
+	case recorded == nil || recorded.uid == current.uid || equality.Semantic.DeepEqual(recorded.spec, current.spec):
+		return current
+	case gate.OvertakenBySale(newest.active, current.created, s.soldAt):
 		return current
 	default:
 		c.log(s, "offering was replaced; recorded terms apply")
-		return record
+		return recorded
 	}
 }

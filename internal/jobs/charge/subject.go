@@ -3,6 +3,7 @@ package charge
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 	"github.com/provider-finops/provider-finops/internal/finops/tick"
 	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // A subject is a Subscription as a run knows it: what its bill depends on, how
@@ -23,12 +25,14 @@ type subject struct {
 	resourceVersion string
 	generation      int64
 	offering        ref.Key
+	soldAt          time.Time // See objects.SoldAt.
 	life            tick.Life
 	sources         []charge.Source
 	deleting        bool
 	published       published
 
 	bill              *charge.Bill // Nil until the terms are known.
+	offeringUID       string       // Whose terms they are.
 	offeringVersionID int64
 	versionID         int64
 	windows           charge.Windows
@@ -52,6 +56,7 @@ func newSubject(s *v1alpha1.Subscription) *subject {
 		resourceVersion: s.ResourceVersion,
 		generation:      s.Generation,
 		offering:        ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
+		soldAt:          objects.SoldAt(s),
 		life:            lifeOf(s),
 		sources:         inputs.Sources(s.Spec.UsageSources),
 		deleting:        s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),

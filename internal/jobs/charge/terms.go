@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
-	"github.com/provider-finops/provider-finops/internal/finops/ref"
 	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
@@ -19,6 +19,7 @@ import (
 // from what was recorded of it.
 type offering struct {
 	uid       string
+	created   time.Time
 	versionID int64 // Zero while no mirror row is known.
 	spec      v1alpha1.OfferingSpec
 	terms     charge.Terms
@@ -50,15 +51,16 @@ func (r *run) resolve(ctx context.Context, w world) error {
 		return err
 	}
 	for _, s := range billed {
-		r.bind(s, catalogue.termsFor(s, recorded[s.uid].offeringUID))
+		r.bind(s, catalogue.termsFor(s, recorded[s.uid]))
 	}
-	return r.versions(ctx, w, billed, recorded)
+	return r.versions(ctx, billed, recorded)
 }
 
 // A record is what a run has to know of the newest mirror row of a Subscription.
 type record struct {
 	versionID   int64
 	offeringUID string // Empty if it was recorded before its Offering was known.
+	active      bool   // It was recorded after it had been activated.
 	current     bool   // It says what the Subscription is charged by.
 }
 
@@ -72,7 +74,9 @@ func (r *run) records(ctx context.Context, billed []*subject) (map[string]record
 	recorded := make(map[string]record, len(billed))
 	err := postgres.NewestSubscriptions(ctx, r.pool, r.ClusterID, uids, func(newest postgres.RecordedSubscription) {
 		if s := byUID[newest.UID]; s != nil {
-			recorded[s.uid] = record{versionID: newest.ID, offeringUID: newest.OfferingUID, current: s.isRecorded(newest)}
+			recorded[s.uid] = record{
+				versionID: newest.ID, offeringUID: newest.OfferingUID, active: newest.ActivatedAt != nil, current: s.isRecorded(newest),
+			}
 		}
 	})
 	return recorded, err
@@ -87,7 +91,7 @@ func (r *run) bind(s *subject, o *offering) {
 		s.fail(fmt.Errorf("cannot use the terms of offering %q: %w", s.offering, o.err))
 	default:
 		bill := charge.NewBill(o.terms, s.life, len(s.sources) > 0)
-		s.bill, s.offeringVersionID = &bill, o.versionID
+		s.bill, s.offeringUID, s.offeringVersionID = &bill, o.uid, o.versionID
 	}
 }
 
@@ -96,7 +100,7 @@ func (r *run) bind(s *subject, o *offering) {
 // newest row does not say: the controller may not have come to it yet, and an
 // audit reads nothing else. All of them in one statement (design R7); what else
 // makes a version the controller knows better.
-func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded map[string]record) error {
+func (r *run) versions(ctx context.Context, billed []*subject, recorded map[string]record) error {
 	behind := map[string]*subject{}
 	for _, s := range billed {
 		newest := recorded[s.uid]
@@ -109,7 +113,7 @@ func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded
 	}
 
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		versions := r.versionsOf(ctx, w, behind)
+		versions := r.versionsOf(ctx, behind)
 		return postgres.AddMissingSubscriptions(ctx, tx, r.ClusterID, r.now, versions, func(uid string, id int64) {
 			if s := behind[uid]; s != nil {
 				s.versionID = id
@@ -128,7 +132,7 @@ func (r *run) versions(ctx context.Context, w world, billed []*subject, recorded
 }
 
 // versionsOf reads the objects once more, a page at a time.
-func (r *run) versionsOf(ctx context.Context, w world, wanted map[string]*subject) iter.Seq2[postgres.Subscription, error] {
+func (r *run) versionsOf(ctx context.Context, wanted map[string]*subject) iter.Seq2[postgres.Subscription, error] {
 	return func(yield func(postgres.Subscription, error) bool) {
 		for o, err := range items(ctx, r, func(l *v1alpha1.SubscriptionList) []v1alpha1.Subscription { return l.Items }) {
 			if err != nil {
@@ -148,11 +152,7 @@ func (r *run) versionsOf(ctx context.Context, w world, wanted map[string]*subjec
 				yield(postgres.Subscription{}, fmt.Errorf("cannot encode subscription \"%s/%s\": %w", o.Namespace, o.Name, err))
 				return
 			}
-			var offeringUID string
-			if current := w.offerings[ref.Key{Namespace: o.Spec.OfferingRef.Namespace, Name: o.Spec.OfferingRef.Name}]; current != nil {
-				offeringUID = string(current.UID)
-			}
-			if !yield(version(o, spec, offeringUID), nil) {
+			if !yield(version(o, spec, s.offeringUID), nil) {
 				return
 			}
 		}

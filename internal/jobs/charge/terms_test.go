@@ -1,6 +1,7 @@
 package charge_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -121,6 +123,46 @@ func TestOfferingReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOfferingReplacedBeforeTheSale has a Subscription wait while another Offering
+// takes the name of the one that was recorded with it. It is activated on the
+// terms of that other one, and the controller could not record it yet.
+func TestOfferingReplacedBeforeTheSale(t *testing.T) {
+	s := newStage(t)
+	old := s.offering("hourly", fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000))
+	waiting := s.subscription("sub", "hourly", "")
+	spec := func(of any) []byte {
+		text, err := json.Marshal(of)
+		s.must(err)
+		return text
+	}
+	before := at("2026-04-01T08:00:00Z")
+	_, err := postgres.StoreOfferings(s.Context(), s.db.Pool, s.cluster, before, postgres.Offering{
+		Object: postgres.Object{Namespace: s.namespace, Name: "hourly", UID: string(old.UID), Generation: 1, Spec: spec(old.Spec)},
+	})
+	s.must(err)
+	_, err = postgres.StoreSubscriptions(s.Context(), s.db.Pool, s.cluster, before, postgres.Subscription{
+		Object:            postgres.Object{Namespace: s.namespace, Name: "sub", UID: string(waiting.UID), Generation: 1, Spec: spec(waiting.Spec)},
+		OfferingNamespace: s.namespace, OfferingName: "hourly", OfferingUID: string(old.UID),
+	})
+	s.must(err)
+
+	s.must(s.api.Delete(s.Context(), old))
+	sold := s.offering("hourly", fee(v1alpha1.TickAlignmentActivatedAt, "1h", 99000000))
+	waiting.Status.ActivatedAt = new(metav1.NewTime(at("2026-04-01T09:00:00Z")))
+	waiting.Report(v1alpha1.Active(v1alpha1.ReasonActivationSucceeded, ""))
+	s.must(s.api.Status().Update(s.Context(), waiting))
+	s.mustRun("2026-04-01T10:00:00Z")
+
+	if diff := cmp.Diff([]string{"sub 01 09 subscription 99000000", "sub 01 10 subscription 0 ~"}, s.charges()); diff != "" {
+		t.Errorf("It is charged what it was sold: -want, +got:\n%s", diff)
+	}
+	recorded := s.lines(`SELECT offering_uid::text FROM subscriptions ORDER BY id DESC LIMIT 1`)
+	if diff := cmp.Diff([]string{string(sold.UID)}, recorded); diff != "" {
+		t.Errorf("The record names what it was sold: -want, +got:\n%s", diff)
+	}
+	s.holds(nil, "2026-04-01T10:00:00Z")
 }
 
 // TestParked holds back what is more likely a mistake than a bill (design R5):

@@ -26,7 +26,8 @@ WITH given AS (
                                compatibility_root, activated_at, deactivated_at, namespace_labels, deleted_at, valid_from)
     SELECT @cluster_id, g.uid, g.namespace, g.name, g.generation, g.content_hash, g.spec, g.labels, g.annotations,
            g.offering_namespace, g.offering_name,
-           coalesce(n.offering_uid, g.offering_uid), -- What was sold stays what was sold (BETTER-OFF-5).
+           -- What was sold stays what was sold (BETTER-OFF-5). While it waited nothing was.
+           coalesce(CASE WHEN n.activated_at IS NOT NULL THEN n.offering_uid END, g.offering_uid, n.offering_uid),
            g.parent_namespace, g.parent_name, coalesce(n.parent_uid, g.parent_uid), g.compatibility_root, g.activated_at,
            g.deactivated_at, n.namespace_labels,
            n.deleted_at,                                                   -- A uid that is gone does not come back.

@@ -5,14 +5,13 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/family"
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // gather reads everything that decides about a Subscription. A read that failed
@@ -70,9 +69,7 @@ func self(s *v1alpha1.Subscription) gate.Subscription {
 	if at := s.Status.DeactivatedAt; at != nil {
 		g.DeactivatedAt = &at.Time
 	}
-	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeActive); c != nil && c.Status == metav1.ConditionTrue {
-		g.SoldAt = c.LastTransitionTime.Time
-	}
+	g.SoldAt = objects.SoldAt(s)
 	return g
 }
 

@@ -83,9 +83,17 @@ func (e *external) recorded(ctx context.Context, s *v1alpha1.Subscription, curre
 		return gate.Gone[gate.Recorded]()
 	}
 	if o, err := current.Get(); err == nil && o != nil && o.UID == stored.OfferingUID {
-		return gate.Found(gate.Recorded{OfferingUID: o.UID, SpecHash: o.SpecHash, Terms: o.Terms})
+		return gate.Found(gate.Recorded{OfferingUID: o.UID, SpecHash: o.SpecHash, Terms: o.Terms, Active: stored.Activated})
 	}
-	return e.terms.of(ctx, stored.OfferingUID)
+	terms, err := e.terms.of(ctx, stored.OfferingUID).Get()
+	switch {
+	case err != nil:
+		return gate.Failed[gate.Recorded](err)
+	case terms == nil:
+		return gate.Gone[gate.Recorded]()
+	}
+	terms.Active = stored.Activated
+	return gate.Found(*terms)
 }
 
 // recordedTerms remembers the terms of Offerings that are gone or have lost
@@ -98,9 +106,7 @@ type recordedTerms struct {
 }
 
 func (r *recordedTerms) of(ctx context.Context, uid string) gate.Read[gate.Recorded] {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if t, ok := r.known[uid]; ok {
+	if t, ok := r.remembered(uid); ok {
 		return gate.Found(t)
 	}
 
@@ -120,6 +126,15 @@ func (r *recordedTerms) of(ctx context.Context, uid string) gate.Read[gate.Recor
 		return gate.Failed[gate.Recorded](errors.Wrapf(err, "cannot encode the recorded terms of offering %q", uid))
 	}
 	t := gate.Recorded{OfferingUID: uid, SpecHash: string(text), Terms: terms(spec)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.known[uid] = t
 	return gate.Found(t)
+}
+
+func (r *recordedTerms) remembered(uid string) (gate.Recorded, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.known[uid]
+	return t, ok
 }
