@@ -92,8 +92,8 @@ e2e: harness ## Run the kuttl stories (SUITE=name, ON=controlplane|node|named, S
 	@$(HARNESS) e2e $(if $(ON),--on=$(ON)) $(if $(STORIES),--stories=$(STORIES)) $(if $(SUITE),--suite=$(SUITE))
 
 .PHONY: e2e-node
-e2e-node: SUITE ?= node,anywhere,package/as-a-pod
-e2e-node: harness ## Run the stories of pods on a real node, and those that run anywhere (as root; SUITE=name).
+e2e-node: SUITE ?= node,anywhere,package/as-a-pod,tenant/deletions
+e2e-node: harness ## Run the stories of pods on a real node, and some of the others there (as root; SUITE=name).
 	@$(HARNESS) e2e --on=node --suite=$(SUITE)
 
 .PHONY: bench

@@ -40,8 +40,8 @@ const (
 )
 
 const (
-	startTimeout   = 2 * time.Minute
-	installTimeout = time.Minute
+	startTimeout   = 5 * time.Minute
+	installTimeout = 5 * time.Minute
 	stopGrace      = 20 * time.Second
 )
 
@@ -68,8 +68,8 @@ type Options struct {
 	// the rights that its chart gives it, and no others.
 	Credentials func(ctx context.Context, namespace, account string) (string, error)
 
-	// Runtime is core's --package-runtime, such as Deployment; empty: External,
-	// where nobody but us starts processes.
+	// Runtime of Providers: Deployment, on a node; empty: External, where nobody but
+	// us starts processes. Functions always are such processes.
 	Runtime string
 
 	// Activate says which kinds of packages exist from the start, such as "*";
@@ -135,10 +135,13 @@ func (c *Crossplane) start(ctx context.Context) (err error) {
 	if err := c.startCore(ctx); err != nil {
 		return err
 	}
-	if err := c.startRBACManager(); err != nil || c.options.Runtime == Deployment { // Then core does the rest.
+	if err := c.startRBACManager(); err != nil {
 		return err
 	}
-	runtime := []string{"run", "--namespace=" + Namespace, "--certificates=" + c.file("certificates")}
+	runtime := []string{
+		"run", "--namespace=" + Namespace, "--certificates=" + c.file("certificates"),
+		fmt.Sprintf("--providers=%t", c.options.Runtime == External), // Otherwise core does it.
+	}
 	for pkg, address := range c.options.Functions {
 		runtime = append(runtime, "--function="+pkg+"="+address)
 	}
@@ -218,7 +221,7 @@ func (c *Crossplane) startCore(ctx context.Context) error {
 		return err
 	}
 	if err := c.run("crossplane", "crossplane", c.tools.Core.Path("crossplane"), []string{
-		"--debug", "core", "start", "--package-runtime=" + c.options.Runtime,
+		"--debug", "core", "start", "--package-runtime=Provider=" + c.options.Runtime + ";Function=" + External,
 		"--xpkg-cache-dir=" + cache, "--tls-client-certs-dir=" + certificates,
 		"--poll-interval=10s", "--max-reconcile-rate=10", fmt.Sprintf("--metrics-port=%d", coreMetricsPort),
 		"--circuit-breaker-burst=1000", // What happens here in a minute takes hours elsewhere.

@@ -22,9 +22,9 @@ func packageFile(dir, version string) string {
 	return filepath.Join(dir, "provider-finops-"+version+".xpkg")
 }
 
-// buildPackages makes both.
-func buildPackages(ctx context.Context, root, dir string, out io.Writer) error {
-	if _, err := crossplane.BuildProvider(ctx, root, "", packageFile(dir, packageVersions[0]), out); err != nil {
+// buildPackages makes both, with the image of the archive in them if there is one.
+func buildPackages(ctx context.Context, root, image, dir string, out io.Writer) error {
+	if _, err := crossplane.BuildProvider(ctx, root, image, packageFile(dir, packageVersions[0]), out); err != nil {
 		return err
 	}
 	next := filepath.Join(dir, "next-package")
@@ -49,6 +49,6 @@ func buildPackages(ctx context.Context, root, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = crossplane.BuildPackage(ctx, tool, crossplane.Build{Folder: next, Output: packageFile(dir, packageVersions[1])})
+	_, err = crossplane.BuildPackage(ctx, tool, crossplane.Build{Folder: next, Image: image, Output: packageFile(dir, packageVersions[1])})
 	return err
 }

@@ -43,9 +43,9 @@ func suits(place string, s story, w world) bool {
 	case OnNamed:
 		return s.suite == anywhereSuite
 	case OnNode:
-		return !w.Crossplane || w.Pods
+		return possible(place, w)
 	default:
-		return s.suite != nodeSuite && !w.Pods
+		return s.suite != nodeSuite && possible(place, w)
 	}
 }
 
@@ -55,9 +55,9 @@ func possible(place string, w world) bool {
 	case OnNamed:
 		return !w.Crossplane
 	case OnNode:
-		return !w.Crossplane || w.Pods
+		return !w.Crossplane || w.Pods != ""
 	default:
-		return !w.Pods
+		return w.Pods != onlyAsPods
 	}
 }
 
@@ -108,10 +108,23 @@ func longestFirst(stories []story) {
 func (r *run) tellThere(ctx context.Context, s story, dir string, out io.Writer) error {
 	switch r.On {
 	case OnNode:
+		if err := r.buildFor(ctx, s, out); err != nil {
+			return err
+		}
 		return r.tellOnNode(ctx, s, dir, out)
 	case OnNamed:
 		return r.tellNamed(ctx, s, dir, out)
 	default:
 		return r.tell(ctx, s, dir, out)
 	}
+}
+
+// buildFor makes what Crossplane's part of a story needs while there is a network:
+// in a realm there is none.
+func (r *run) buildFor(ctx context.Context, s story, out io.Writer) error {
+	w, err := worldOf(r.Root, s)
+	if err != nil || !w.Crossplane {
+		return err
+	}
+	return w.build(ctx, r.Root, out)
 }

@@ -20,9 +20,10 @@ const packageSuite = "package"
 // starts the package itself. The registry has it, with its image; containerd
 // pulls it from there.
 func (r *run) tellPackageHere(ctx context.Context, s story, w world, dir string, out io.Writer) error {
-	p := &deployed.Product{Root: r.Root, Dir: dir}
+	p := &deployed.Packaged{Product: deployed.Product{Root: r.Root, Dir: dir}, Package: crossplane.Reference(crossplane.Package, packageVersions[0])}
 	world, err := installation.Start(ctx, installation.Options{
-		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: anchor(s), Now: p.Now, Binary: r.binary, Node: true, Progress: out,
+		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: anchor(s), Now: p.Now, Binary: r.binary,
+		Node: true, Still: true, Progress: out, // The steps run what is to run.
 	})
 	if err != nil {
 		return err
@@ -30,21 +31,27 @@ func (r *run) tellPackageHere(ctx context.Context, s story, w world, dir string,
 	defer world.Stop()
 	p.Kubectl, p.DSN, p.OpenCost = world.Product.Kubectl, world.Psql.DSN, world.Testbed.OpenCost
 	defer p.Stop()
-	xp, err := world.StartCrossplane(ctx, crossplane.Options{
-		Root: r.Root, Runtime: crossplane.Deployment, Activate: w.Activate, Progress: out,
-	})
+	if !atMachineTime(s) {
+		p.SetTime(begin)
+	}
+	if err := buildPackages(ctx, r.Root, r.Image.Archive, dir, out); err != nil {
+		return err
+	}
+	w.Runtime = crossplane.Deployment
+	if err := w.startCrossplane(ctx, r.Root, dir, world, out); err != nil {
+		return err
+	}
+	if w.Installed {
+		if err := p.Install(ctx); err != nil {
+			return err
+		}
+	}
+	more, err := w.variables(ctx, r.Root, out)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "provider-finops.xpkg")
-	if _, err := crossplane.BuildProvider(ctx, r.Root, r.Image.Archive, file, out); err != nil {
-		return err
-	}
-	if err := xp.Push(ctx, file, crossplane.Package, packageVersions[0]); err != nil {
-		return err
-	}
 	env := append(world.Testbed.Environment(), databaseVariables(world.Psql)...)
-	told := r.serve(ctx, s, dir, out, p, world.Testbed.Tools, append(env,
-		"PACKAGE="+crossplane.Reference(crossplane.Package, packageVersions[0]), "OPENCOST="+p.OpenCost))
+	env = append(append(env, more...), "PACKAGE="+p.Package, "OPENCOST="+p.OpenCost)
+	told := r.serve(ctx, s, dir, out, world.CommandedPods(p), world.Testbed.Tools, env)
 	return errors.Join(told, r.asked.look(ctx, p.Kubectl, filepath.Join(dir, controlplane.AuditLog)))
 }

@@ -26,7 +26,7 @@ type world struct {
 	// package in the versions of packageVersions.
 	Crossplane bool `json:"crossplane"`
 
-	// Runtime is core's --package-runtime; empty: External.
+	// Runtime of the package; empty: External. On a node it is the other one.
 	Runtime string `json:"runtime"`
 
 	// Activate says which kinds of packages exist at once, such as "*".
@@ -37,13 +37,19 @@ type world struct {
 	// Crossplane's command line, as CROSSPLANE.
 	Functions bool `json:"functions"`
 
-	// Pods says that the package is started by the Deployment that Crossplane makes
-	// for it, on a node: such a story is told there only.
-	Pods bool `json:"pods"`
+	// Pods says that the story can be told on a node too, where Crossplane makes a
+	// Deployment of the package, or there only; see alsoAsPods.
+	Pods string `json:"pods"`
 
 	// Installed says that the package is installed and its kinds are served.
 	Installed bool `json:"installed"`
 }
+
+// What a story of Crossplane's says about pods.
+const (
+	alsoAsPods = "also"
+	onlyAsPods = "only"
+)
 
 // worldOf reads what the story begins with: its own file, or else its suite's.
 func worldOf(root string, s story) (w world, err error) {
@@ -79,6 +85,18 @@ func (w world) prepare(ctx context.Context, root, dir string, into *installation
 }
 
 func (w world) preparePackage(ctx context.Context, root, dir string, into *installation.Installation, out io.Writer) error {
+	if err := w.startCrossplane(ctx, root, dir, into, out); err != nil {
+		return err
+	}
+	if err := into.Product.MoveTo(ctx, begin); err != nil || !w.Installed { // It does not run until it is installed.
+		return err
+	}
+	return into.InstallPackage(ctx, packageVersions[0])
+}
+
+// startCrossplane starts it with everything in its registry, and nothing of that
+// installed.
+func (w world) startCrossplane(ctx context.Context, root, dir string, into *installation.Installation, out io.Writer) error {
 	o := crossplane.Options{Root: root, Runtime: w.Runtime, Activate: w.Activate, Progress: out}
 	if w.Functions {
 		o.Functions = crossplane.FunctionAddresses()
@@ -87,27 +105,19 @@ func (w world) preparePackage(ctx context.Context, root, dir string, into *insta
 	if err != nil {
 		return err
 	}
-	if err := into.Product.MoveTo(ctx, begin); err != nil { // It is not installed yet.
-		return err
-	}
 	for _, version := range packageVersions {
 		if err := xp.Push(ctx, packageFile(dir, version), crossplane.Package, version); err != nil {
 			return err
 		}
 	}
-	if w.Functions {
-		function, err := toolbox.Function(ctx, root, out)
-		if err != nil {
-			return err
-		}
-		if err := into.OfferFunctions(ctx, function.Path("function")); err != nil {
-			return err
-		}
-	}
-	if !w.Installed {
+	if !w.Functions {
 		return nil
 	}
-	return into.InstallPackage(ctx, packageVersions[0])
+	function, err := toolbox.Function(ctx, root, out)
+	if err != nil {
+		return err
+	}
+	return into.OfferFunctions(ctx, function.Path("function"))
 }
 
 // variables are what the steps of a story of this world have beside the others.
@@ -136,7 +146,7 @@ func (r *run) tellApart(ctx context.Context, s story, w world, dir string, out i
 	if err := w.build(ctx, r.Root, out); err != nil {
 		return err
 	}
-	if err := buildPackages(ctx, r.Root, dir, out); err != nil {
+	if err := buildPackages(ctx, r.Root, "", dir, out); err != nil {
 		return err
 	}
 	cmd, err := isolation.Command(ctx, "story", "--dir="+dir, "--binary="+r.binary, s.String())

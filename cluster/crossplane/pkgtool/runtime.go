@@ -40,12 +40,14 @@ type external struct {
 	namespace    string
 	certificates string            // Folder; each package's files go to one named after it.
 	functions    map[string]string // Package → address that its process listens on.
+	providers    bool              // Providers are served, too.
 }
 
 func run(flags *flag.FlagSet) func(context.Context, []string) error {
 	e := &external{functions: map[string]string{}}
 	flags.StringVar(&e.namespace, "namespace", "crossplane-system", "`namespace` of Crossplane")
 	flags.StringVar(&e.certificates, "certificates", "", "`folder` for the certificates, one folder in it for each package")
+	flags.BoolVar(&e.providers, "providers", true, "serve Providers too, and not Functions only")
 	flags.Func("function", "`package=address` that a Function's process listens on; repeat for each", func(text string) error {
 		pkg, address, found := strings.Cut(text, "=")
 		if !found {
@@ -98,6 +100,9 @@ func (e *external) look(ctx context.Context) error {
 	}
 	var failed []error
 	for i := range providers.Items {
+		if !e.providers {
+			break // They have a runtime of their own.
+		}
 		failed = append(failed, e.bind(ctx, &providers.Items[i]), e.provide(ctx, &providers.Items[i], pkgv1.ProviderRevisionKind, ""))
 	}
 	for i := range functions.Items {
