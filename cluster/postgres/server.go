@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	startTimeout   = time.Minute
+	startTimeout   = 3 * time.Minute
 	stopGrace      = 20 * time.Second
 	attempts       = 5   // A free port may be taken before the server binds it.
 	maxConnections = 200 // Parallel test packages have pools of their own.
@@ -104,7 +104,8 @@ func (s *Server) Stop() {
 	if s.process != nil {
 		s.process.Stop(stopGrace)
 	}
-	_ = os.RemoveAll(s.dir) // A folder under the temporary one is no harm.
+	_ = syscall.Unmount(filepath.Join(s.dir, "small"), syscall.MNT_DETACH) // Most have none.
+	_ = os.RemoveAll(s.dir)                                                // A folder under the temporary one is no harm.
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -112,7 +113,34 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 // Halt ends the server and keeps its data. It does not wait for clients to leave.
 func (s *Server) Halt() { s.process.Stop(stopGrace) }
 
-// Resume serves the data of a halted server again, on the same port.
+// Crash ends the server as pg_ctl's immediate mode does: nothing is written down
+// any more, and who is connected is cut off.
+func (s *Server) Crash() {
+	_ = syscall.Kill(s.process.PID(), syscall.SIGQUIT) // An error means that it has just ended.
+	s.process.Stop(stopGrace)
+}
+
+// SmallDisk mounts a file system of so many bytes, on which the server may write,
+// and returns where. It asks for a mount namespace of one's own, with which it
+// goes.
+func (s *Server) SmallDisk(size int64) (string, error) {
+	at := filepath.Join(s.dir, "small")
+	if err := os.Mkdir(at, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make a small disk: %w", err)
+	}
+	if err := syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, fmt.Sprintf("size=%d,mode=0700", size)); err != nil {
+		return "", fmt.Errorf("cannot mount a small disk at %q: %w", at, err)
+	}
+	if s.account != nil {
+		if err := os.Chown(at, int(s.account.Uid), int(s.account.Gid)); err != nil {
+			return "", fmt.Errorf("cannot hand %q to the server's user: %w", at, err)
+		}
+	}
+	return at, nil
+}
+
+// Resume serves the data of a server that was halted or has crashed again, on the
+// same port.
 func (s *Server) Resume(ctx context.Context) error { return s.run(ctx) }
 
 func (s *Server) start(ctx context.Context) error {

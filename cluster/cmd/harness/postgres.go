@@ -20,7 +20,7 @@ Then the server is stopped and its data removed.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
 		options := definePostgres(flags)
 		commands := flags.Bool("commands", false,
-			"read the lines halt and resume from standard input, and print each once it is done; the end of the input is that of the server")
+			"read the lines halt, crash, resume and disk from standard input, and print each once it is done (of disk, where there is a small one); the end of the input is that of the server")
 		return func(ctx context.Context, _ []string) error {
 			if *commands {
 				return commanded(ctx, options(), os.Stdin)
@@ -68,17 +68,30 @@ func commanded(ctx context.Context, options postgres.Options, input io.Reader) e
 			if !ok {
 				return nil
 			}
-			switch line {
-			case "halt":
-				server.Halt()
-			case "resume":
-				if err := server.Resume(ctx); err != nil {
-					return err
-				}
-			default:
-				return fmt.Errorf("cannot do %q: say halt or resume", line)
+			answer, err := obey(ctx, server, line)
+			if err != nil {
+				return err
 			}
-			fmt.Println(line)
+			fmt.Println(answer)
 		}
 	}
+}
+
+// smallDisk is the size of a disk that is soon full.
+const smallDisk = 64 << 20
+
+func obey(ctx context.Context, server *postgres.Server, line string) (answer string, err error) {
+	switch line {
+	case "halt":
+		server.Halt()
+	case "crash":
+		server.Crash()
+	case "resume":
+		return line, server.Resume(ctx)
+	case "disk":
+		return server.SmallDisk(smallDisk)
+	default:
+		return "", fmt.Errorf("cannot do %q: say halt, crash, resume or disk", line)
+	}
+	return line, nil
 }

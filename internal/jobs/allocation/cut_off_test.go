@@ -69,8 +69,11 @@ func (w *world) before() {
 // newStory is a world in which the next run, of hour 13, has something of every
 // kind to do: catch up with two hours, one of them stored already, store a
 // window of two, one of which fails, settle and refresh.
-func newStory(t *testing.T) *world {
-	w := newWorld(t)
+func newStory(t *testing.T) *world { t.Helper(); return newStoryOn(t, pgtest.Database(t)) }
+
+func newStoryOn(t *testing.T, db pgtest.DB) *world {
+	t.Helper()
+	w := newWorldOn(t, db)
 	w.settings.Limits.LookbackHours = 1
 	w.opencost.answer(12, cutOff(at(12)))
 	w.before()
@@ -156,7 +159,7 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 
 	const writing = "state = 'active' AND wait_event_type = 'Lock'"
 	for name, how := range map[string]func(w *world, cancel context.CancelFunc){
-		"Stopped":              func(w *world, cancel context.CancelFunc) { w.await(writing); cancel() },
+		"Stopped":              func(w *world, cancel context.CancelFunc) { pgtest.Await(w.t, w.database.Pool, writing); cancel() },
 		"ConnectionTerminated": func(w *world, _ context.CancelFunc) { w.terminate(writing) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +171,7 @@ func TestCutOffInsideOfACopy(t *testing.T) {
 					w.opencost.answer(12, cutOff(at(12)))
 					w.opencost.answer(hour, manyItems(at(hour)))
 					ctx, cancel := context.WithCancel(t.Context())
-					release := w.stopAt(fmt.Sprintf("shop/pod-%05d/app", n*items10/10), func() { how(w, cancel) })
+					release := pgtest.StopAt(t, w.database.Pool, "provider_allocations", fmt.Sprintf("NEW.name = 'shop/pod-%05d/app'", n*items10/10), func() { how(w, cancel) })
 					err := w.run(ctx, 13, nil)
 					cancel()
 					release()
@@ -201,45 +204,6 @@ func manyItems(h time.Time) http.HandlerFunc {
 		workloads = append(workloads, fmt.Sprintf("shop/pod-%05d/app web 1", n))
 	}
 	return items(h, workloads...)
-}
-
-// stopAt makes the server wait when it is about to write the row of a name, and
-// strikes then. What it returns lets the server go on, and waits for the striker.
-func (w *world) stopAt(name string, strike func()) (release func()) {
-	w.t.Helper()
-	const barrier = 4711
-	holder, err := pgx.ConnectConfig(w.t.Context(), w.database.Pool.Config().ConnConfig)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	_, err = holder.Exec(w.t.Context(), fmt.Sprintf(`SELECT pg_advisory_lock(%[1]d);
-		CREATE OR REPLACE FUNCTION stop_at() RETURNS trigger LANGUAGE plpgsql AS
-		'BEGIN IF NEW.name = ''%[2]s'' THEN PERFORM pg_advisory_xact_lock(%[1]d); END IF; RETURN NEW; END';
-		CREATE OR REPLACE TRIGGER stop_at BEFORE INSERT ON provider_allocations FOR EACH ROW EXECUTE FUNCTION stop_at()`, barrier, name))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	struck := make(chan struct{})
-	go func() {
-		defer close(struck)
-		strike()
-	}()
-	return func() {
-		<-struck
-		_ = holder.Close(context.Background())
-	}
-}
-
-// await waits until there is such a connection to the database of the test.
-func (w *world) await(which string) {
-	for there := false; !there; {
-		err := w.database.Pool.QueryRow(context.Background(), `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND `+which+")").Scan(&there)
-		if err != nil {
-			w.t.Errorf("cannot wait for the connection where %s: %v", which, err)
-			return
-		}
-	}
 }
 
 // terminate ends the server's side of a connection to the database of the test.
@@ -294,7 +258,7 @@ func TestAnotherIsRunning(t *testing.T) {
 	w.collect(10)
 	records, written := len(w.costJob().Status.ExecutionHistory), pgtest.Changes(t, w.database.Pool)
 
-	w.settings.Timeouts.DatabaseInit = 2 * time.Second // Also the time to connect in.
+	w.settings.Timeouts.DatabaseInit = 5 * time.Second // Also the time to connect in.
 	key := postgres.LockKey{Work: "allocation-collection", Scope: "default"}
 	err := postgres.WithLock(t.Context(), w.database.Pool, key, 0, func(ctx context.Context) error {
 		return w.run(ctx, 11, nil)
@@ -343,7 +307,7 @@ func TestInterrupted(t *testing.T) {
 func TestHangingOpenCost(t *testing.T) {
 	w := newWorld(t)
 	w.settings.Limits.LookbackHours = 2
-	w.settings.Timeouts.OpenCostFetch = 200 * time.Millisecond
+	w.settings.Timeouts.OpenCostFetch = 2 * time.Second
 	w.opencost.answer(9, func(rw http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(rw, document(at(9), usual(at(9))...)[:700])
 		_ = http.NewResponseController(rw).Flush()

@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func at(n int) time.Time {
 type world struct {
 	t        *testing.T
 	database pgtest.DB
+	through  string // The DSN that runs are given, if it is not the database's.
 	kube     client.Client
 	clock    *clocktesting.FakePassiveClock
 	opencost *openCost
@@ -52,6 +54,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	return newWorldOn(t, pgtest.Database(t), objects...)
+}
+
+func newWorldOn(t *testing.T, db pgtest.DB, objects ...client.Object) *world {
 	t.Helper()
 
 	scheme, err := newScheme()
@@ -64,7 +71,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 	return &world{
 		t:        t,
-		database: pgtest.Database(t),
+		database: db,
 		kube: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.CostJob{}, &v1alpha1.PriceBook{}).
 			WithObjects(append(objects, newCostJob())...).Build(),
 		clock:    clocktesting.NewFakePassiveClock(at(0)),
@@ -113,7 +120,7 @@ func (w *world) run(ctx context.Context, n int, tracer pgx.QueryTracer) error {
 	job := &Job{
 		Settings: settings, Clock: w.clock, Log: w.log, Source: source, Kube: w.kube,
 		Connect: func(ctx context.Context) (*pgxpool.Pool, error) {
-			return postgres.Open(ctx, postgres.Config{DSN: w.database.DSN, Tracer: tracer})
+			return postgres.Open(ctx, postgres.Config{DSN: cmp.Or(w.through, w.database.DSN), Tracer: tracer})
 		},
 	}
 	return job.Run(ctx)

@@ -39,7 +39,6 @@ func (*severer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)
 // other. The run ends too, and the next one leaves what an undisturbed one
 // leaves (F3).
 func TestConnectionsLost(t *testing.T) {
-	const pinned = "2026-04-30T11:00:00Z"
 	db := pgtest.Database(t)
 	undisturbed := faultyStage(t, db, "connected")
 	counter := &severer{stage: undisturbed}

@@ -132,7 +132,6 @@ func faultyStage(t *testing.T, db pgtest.DB, cluster string) *stage {
 // TestKilledAnywhere ends the run at each of its steps, as a crash would, and
 // runs it again: what is left is what an undisturbed run leaves (F2, I7, I8).
 func TestKilledAnywhere(t *testing.T) {
-	const pinned = "2026-04-30T11:00:00Z"
 	db := pgtest.Database(t)
 	undisturbed := faultyStage(t, db, "undisturbed")
 	counter := &killer{}

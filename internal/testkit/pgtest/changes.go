@@ -59,7 +59,7 @@ func Changes(t testing.TB, pool *pgxpool.Pool) map[string]Change {
 }
 
 // patience is how long sessions may take to end once they were told to.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 const (
 	othersSQL = `

@@ -2,7 +2,9 @@ package subscription_test
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -79,4 +81,59 @@ func TestOutage(t *testing.T) {
 		}
 	}
 	r.holds(server.DSN)
+}
+
+// TestServerRefuses lets a server that is there refuse to store anything. Gates
+// and endings go on, each object says what is missing, and afterwards what was
+// missed is recorded, with nobody touching anything (F4).
+func TestServerRefuses(t *testing.T) {
+	for name, refusal := range pgtest.Refusals() {
+		if name == "TooManyConnections" {
+			continue // One is enough for the controllers.
+		}
+		t.Run(name, func(t *testing.T) {
+			db, dsn, begin := refusal.Make(t)
+			mgr, writes := apitest.Manager(t)
+			r := startBeside(t, mgr, writes, subscription.Settings{}, dsn)
+			r.offer("vm")
+			vm := r.subscribe("vm", "", "vm")
+			r.becomes(vm, billed)
+
+			end := begin()
+			r.pool.Reset() // What is set for a database holds for new sessions.
+			unrecorded := func(l look) look { l.Synced = "False/ReconcileError"; return l }
+			during := r.subscribe("during", "vm", "vm", func(s *v1alpha1.Subscription) {
+				s.Annotations = map[string]string{"note": bulky()}
+			})
+			r.becomes(during, unrecorded(billed))
+			if got := message(during, v1alpha1.TypeSynced); !strings.Contains(got, refusal.Says) {
+				t.Errorf("%s\nSynced says %q, want %q in it", refusal.Reason, got, refusal.Says)
+			}
+			if err := r.Delete(t.Context(), vm); err != nil {
+				t.Fatal(err)
+			}
+			r.becomes(vm, unrecorded(gone))
+			r.becomes(during, unrecorded(ended("ParentDeactivated")))
+
+			end()
+			r.pool.Reset()
+			for s, want := range map[*v1alpha1.Subscription]look{vm: gone, during: ended("ParentDeactivated")} {
+				r.becomes(s, want)
+				apitest.Eventually(t, "what was missed of "+s.Name, func(ctx context.Context) error {
+					if rows := r.rows(ctx, s); len(rows) == 0 || !rows[len(rows)-1].Ended {
+						return fmt.Errorf("%+v", rows)
+					}
+					return nil
+				})
+			}
+			r.holds(db.DSN)
+		})
+	}
+}
+
+// bulky is a text of 100 kB that does not get shorter by being compressed.
+func bulky() string {
+	noise := make([]byte, 50<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // It never fails.
+	return hex.EncodeToString(noise)
 }
