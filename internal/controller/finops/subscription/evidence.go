@@ -84,6 +84,13 @@ func (e *evidence) note(s *v1alpha1.Subscription, lost bool) {
 	}
 }
 
+// forget drops the list at hand of a family.
+func (e *evidence) forget(root string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.families.Remove(root)
+}
+
 // kin returns a family as the server lists it, from the list at hand if that is
 // late enough for those who require the Offerings.
 func (e *evidence) kin(ctx context.Context, root string, required []ref.Key, gone map[ref.Key]ref.Key) (family.Family, error) {

@@ -68,6 +68,11 @@ func (f fanout) relatives() handler.EventHandler {
 				f.removed.note(ctx, member(s))
 				f.replaced.set(member(s), false)
 				f.evidence.note(s, true)
+				if e.DeleteStateUnknown {
+					// The watch was broken meanwhile, so this is how it was seen last, and
+					// its version says nothing about its end.
+					f.evidence.forget(member(s).Root)
+				}
 				f.enqueue(ctx, q, s, f.concerned(ctx, s))
 			}
 		},

@@ -250,6 +250,43 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// TestEvidenceOfAnUnseenEnd breaks the watch while a provider ends and goes: all
+// that is told of it is how it was seen last, which is older than the list that
+// still has it.
+func TestEvidenceOfAnUnseenEnd(t *testing.T) {
+	provider := sub("provider", "root", "vm", isActive)
+	provider.Finalizers = nil
+	api := store(t, interceptor.Funcs{}, sub("root", "", "base", isActive), provider)
+	e := newEvidence(api)
+	needs := sub("needs", "root", "disk", isActive)
+	covered := func() bool {
+		t.Helper()
+		kin, err := e.kin(t.Context(), "uid-root", []ref.Key{k("vm")}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, lacks := kin.Uncovered(member(needs), []ref.Key{k("vm")})
+		return !lacks
+	}
+	before := covered()
+	versioned(e, "uid-root", 1000)
+
+	if err := api.Delete(t.Context(), provider); err != nil {
+		t.Fatal(err)
+	}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	f := fanout{cache: familyStore(t, nil, nil), evidence: e, replaced: newReplaced(), targets: &targetWatches{}}
+	f.removed = &removed{living: f.hasChildren}
+	last := provider.DeepCopy()
+	last.ResourceVersion = "900"
+	f.relatives().Delete(t.Context(), event.DeleteEvent{Object: last, DeleteStateUnknown: true}, q)
+
+	if diff := cmp.Diff([]bool{true, false}, []bool{before, covered()}); diff != "" {
+		t.Errorf("covered before and after: -want +got:\n%s", diff)
+	}
+}
+
 // versioned gives a list a version: the fake server's own are all small.
 func versioned(e *evidence, root string, version uint64) *listed {
 	f, _ := e.atHand(root)
