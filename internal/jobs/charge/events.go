@@ -55,6 +55,9 @@ func (r *run) emit(ctx context.Context, s *subject, e event) {
 // write writes an event. A run that may not, or cannot, goes on without: an event
 // is never the only signal.
 func (r *run) write(ctx context.Context, about corev1.ObjectReference, e event) {
+	ctx, cancel := context.WithTimeout(ctx, r.KubernetesOperationTimeout)
+	defer cancel()
+
 	at := metav1.NewTime(r.now)
 	err := r.client.Create(ctx, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: about.Namespace, GenerateName: about.Name + "."},
