@@ -32,6 +32,10 @@ const (
 	webhookConfiguration = "finops-operator-validating-webhook-configuration"
 )
 
+// maxDays is a hundred years. Three times as many do not fit a duration, and would
+// make a certificate that ends before it begins.
+const maxDays = 100 * 365
+
 // What the command writes.
 const (
 	trustFile  = "trust.yaml"
@@ -46,8 +50,8 @@ func makeCertificate(_ context.Context, args []string, _ func(string) string, st
 	if code, done := parsed(set, args, 1, 1, stdout, stderr); done {
 		return code
 	}
-	if *days < 1 {
-		return refuse(stderr, fmt.Errorf("--days must be at least 1, not %d", *days))
+	if *days < 1 || *days > maxDays {
+		return refuse(stderr, fmt.Errorf("--days must be from 1 to %d, not %d", maxDays, *days))
 	}
 	trusted, err := readTrusted(*also)
 	if err != nil {

@@ -103,9 +103,10 @@ func TestCertificateRefusals(t *testing.T) {
 		arg    string
 		said   string
 	}{
-		"NoDays":  {"A certificate that is never valid serves nobody.", "--days=0", "--days must be at least 1, not 0"},
-		"Missing": {"A file that is not there trusts nobody, which is not what was asked.", "--also-trust=" + key + ".none", "cannot read --also-trust"},
-		"Key":     {"A key is not to be published.", "--also-trust=" + key, "holds no certificate in PEM"},
+		"NoDays":      {"A certificate that is never valid serves nobody.", "--days=0", "--days must be from 1 to 36500, not 0"},
+		"TooManyDays": {"One that is valid until before it was made neither.", "--days=200000", "--days must be from 1 to 36500, not 200000"},
+		"Missing":     {"A file that is not there trusts nobody, which is not what was asked.", "--also-trust=" + key + ".none", "cannot read --also-trust"},
+		"Key":         {"A key is not to be published.", "--also-trust=" + key, "holds no certificate in PEM"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
