@@ -42,6 +42,9 @@ func verify(ctx context.Context, args []string, getenv func(string) string, stdo
 	if q.From, err = begin(*from); err == nil {
 		q.To, err = begin(*to)
 	}
+	if err == nil && !q.To.IsZero() && !q.From.Before(q.To) {
+		err = fmt.Errorf("cannot verify from %q to %q: there is no hour between", *from, *to)
+	}
 	if err != nil {
 		return refuse(stderr, err)
 	}
