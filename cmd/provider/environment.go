@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
@@ -12,12 +11,9 @@ import (
 	jobs "github.com/provider-finops/provider-finops/internal/jobs/environment"
 )
 
-// What the pods take where the controller says nothing: the template's lookback
-// and the collectors' own backfill.
-const (
-	podLookbackHours = 5
-	podBackfillHours = 72
-)
+// podLookback is what the template of the pods says where the controller says
+// nothing. Of everything else they take their own fallbacks.
+const podLookback = "5"
 
 // environment is what the manager takes from its variables (part 80.5).
 type environment struct {
@@ -59,26 +55,16 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 	}
 
 	var wrong []error
-	collectors := jobs.Of(getenv) // Whose rows these are is read as they read it.
-	e.clusterID = collectors.ClusterID()
-	if err := collectors.Err(); err != nil {
-		wrong = append(wrong, err)
-	}
-	for name, hours := range map[string]struct {
-		set      *int
-		fallback int
-	}{
-		"HOURS_LOOKBACK":     {&e.limits.LookbackHours, podLookbackHours},
-		"MAX_BACKFILL_HOURS": {&e.limits.BackfillHours, podBackfillHours},
-	} {
-		*hours.set = hours.fallback
-		if value := getenv(name); value != "" {
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 0 {
-				wrong = append(wrong, fmt.Errorf("environment variable %s must be a number of hours, not %q", name, value))
-			}
-			*hours.set = n
+	// What the pods are handed is read as they will read it.
+	pods := jobs.Of(func(name string) string {
+		if value := getenv(name); value != "" || name != "HOURS_LOOKBACK" {
+			return value
 		}
+		return podLookback
+	})
+	e.clusterID, e.limits = pods.ClusterID(), pods.Limits()
+	if err := pods.Err(); err != nil {
+		wrong = append(wrong, err)
 	}
 	for _, required := range []string{"POSTGRES_CONNECTION_STRING", "OPENCOST_CONNECTION_STRING", "OPENCOST_DEPLOYMENT_NAME", "OPENCOST_DEPLOYMENT_NAMESPACE"} {
 		if getenv(required) == "" {
