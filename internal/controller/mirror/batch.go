@@ -3,6 +3,8 @@ package mirror
 import (
 	"context"
 	"sync"
+
+	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 )
 
 // A batch stores what comes while a statement runs with the next one. One
@@ -51,7 +53,7 @@ func (b *batch[T]) run(ctx context.Context, all []*entry[T], statement func(cont
 		values = append(values, e.value)
 	}
 	err := statement(ctx, values)
-	if len(all) > 1 && isOwnFault(err) {
+	if len(all) > 1 && postgres.IsRefusedData(err) {
 		for _, e := range all {
 			e.done, e.err = true, statement(ctx, []T{e.value})
 		}

@@ -19,8 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgerrcode"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"k8s.io/utils/clock"
 
@@ -224,21 +222,13 @@ func (m *Mirror) use(ctx context.Context, statement func(*pgxpool.Pool, time.Tim
 	case err == nil:
 		remember()
 		return nil
-	case isOwnFault(err):
+	case postgres.IsRefusedData(err): // No reason to leave it alone with the others.
 		return fmt.Errorf("cannot use the mirror: %w", err)
 	default:
 		m.loaded = false
 		m.doubts++
 		return m.fail(ctx, err)
 	}
-}
-
-// isOwnFault reports whether the database refused what one object says, which
-// is no reason to leave it alone with the others.
-func isOwnFault(err error) bool {
-	var refused *pgconn.PgError
-	return errors.As(err, &refused) &&
-		(pgerrcode.IsDataException(refused.Code) || pgerrcode.IsIntegrityConstraintViolation(refused.Code))
 }
 
 // load makes sure that what is recorded is known. The caller holds the lock,

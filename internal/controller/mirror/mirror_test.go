@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,13 +120,20 @@ func TestOneRefusedObjectDoesNotStopTheOthers(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC))
 	m := mirror.New(&source{pool: pool}, "default", clk)
 
-	refused := subscription(subscriptionUID)
-	refused.UID = "none"
-	if err := m.StoreSubscription(t.Context(), refused); err == nil {
-		t.Fatal("StoreSubscription(...) took an object without a uid")
+	none, large := subscription(subscriptionUID), subscription(subscriptionUID)
+	none.UID = "none"
+	noise := make([]byte, 8<<10) // What repeats itself would be compressed.
+	for i := range noise {
+		noise[i] = 'a' + byte(rand.IntN(26))
 	}
-	if err := m.StoreSubscription(t.Context(), subscription(otherUID)); err != nil {
-		t.Errorf("StoreSubscription(...) of another object: %v", err)
+	large.NamespaceLabels = map[string]string{"stakater.com/tenant": string(noise)} // No entry of an index is that large.
+	for what, refused := range map[string]postgres.Subscription{"no uid": none, "a tenant of eight kilobytes": large} {
+		if err := m.StoreSubscription(t.Context(), refused); err == nil {
+			t.Fatalf("StoreSubscription(...) took an object with %s", what)
+		}
+		if err := m.StoreSubscription(t.Context(), subscription(otherUID)); err != nil {
+			t.Errorf("StoreSubscription(...) of another object after one with %s: %v", what, err)
+		}
 	}
 }
 
