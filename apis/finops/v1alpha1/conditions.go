@@ -44,7 +44,8 @@ const (
 	ReasonValidationError = "ValidationError"
 
 	// ReasonPricebookParseFailed surfaces on a PriceBook with a rate that is not
-	// a number of micros, and on Offerings that need that book. Correct the rate.
+	// a number of micros, and on Offerings that need that book, or a rate that is
+	// not set in it. Correct the rate.
 	ReasonPricebookParseFailed = "PricebookParseFailed"
 
 	// ReasonCircularDependencyDetected surfaces on an Offering that requires
@@ -94,9 +95,9 @@ const (
 	// ReasonPricingResolved: the prices are published.
 	ReasonPricingResolved = "PricingResolved"
 
-	// ReasonNoActivePricebook surfaces when a metered Offering finds no price
-	// book in force, or one without money or without the rate. It clears when
-	// there is one.
+	// ReasonNoActivePricebook surfaces when a metered Offering finds no active
+	// price book, or one that is not in currency mode. It clears when there is
+	// one.
 	ReasonNoActivePricebook = "NoActivePricebook"
 
 	// ReasonRequiredOfferingNotFound surfaces when a required Offering does not
@@ -161,6 +162,10 @@ const (
 	// ReasonParentDeactivated on Active: the parent ended, and this Subscription
 	// with it.
 	ReasonParentDeactivated = "ParentDeactivated"
+
+	// ReasonEndRecorded on Active: the Subscription ended, as the database knows,
+	// and its object was restored from a copy of before.
+	ReasonEndRecorded = "EndRecorded"
 
 	// ReasonMarkedForDeletion on Active: somebody deleted the Subscription.
 	ReasonMarkedForDeletion = "MarkedForDeletion"

@@ -5,7 +5,8 @@ import (
 )
 
 // SubscriptionFinalizer keeps a deleted Subscription until its last hour is
-// settled. The charge collector removes it, nobody else.
+// settled. The charge collector removes it; the controller does for one that was
+// never activated, if that is asked for (--release-never-activated).
 const SubscriptionFinalizer = "subscriptions.finops.stakater.com/finalizer"
 
 // AnnotationTargetGate on a Subscription says what its target has to be before
