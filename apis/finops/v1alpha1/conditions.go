@@ -163,10 +163,6 @@ const (
 	// with it.
 	ReasonParentDeactivated = "ParentDeactivated"
 
-	// ReasonEndRecorded on Active: the Subscription ended, as the database knows,
-	// and its object was restored from a copy of before.
-	ReasonEndRecorded = "EndRecorded"
-
 	// ReasonMarkedForDeletion on Active: somebody deleted the Subscription.
 	ReasonMarkedForDeletion = "MarkedForDeletion"
 
