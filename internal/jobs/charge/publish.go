@@ -29,7 +29,7 @@ func (r *run) publish(ctx context.Context, summed bool) {
 	var group errgroup.Group
 	group.SetLimit(writers)
 	for _, s := range r.world.subjects {
-		if s.rests() {
+		if s.rests() || s.overtaken {
 			continue
 		}
 		out, known := r.report(s, summed)

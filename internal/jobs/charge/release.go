@@ -19,7 +19,7 @@ import (
 // a row of something that no later run can see. A finalizer that stays after all
 // is removed by the next run.
 func (r *run) release(ctx context.Context, leaving []*subject) {
-	leaving = slices.DeleteFunc(leaving, func(s *subject) bool { return s.failure != nil || s.parked != nil || s.changed })
+	leaving = slices.DeleteFunc(leaving, func(s *subject) bool { return s.behind() || s.changed })
 	uids := make([]string, len(leaving))
 	for i, s := range leaving {
 		uids[i] = s.uid

@@ -150,7 +150,7 @@ func (r *run) work(ctx context.Context) error {
 	}
 
 	err = errors.Join(summed, r.verdict(ctx))
-	if err == nil && r.settled != nil && !slices.ContainsFunc(r.world.subjects, func(s *subject) bool { return s.parked != nil }) {
+	if err == nil && r.settled != nil && !slices.ContainsFunc(r.world.subjects, (*subject).behind) {
 		r.settled()
 	}
 	return err
@@ -186,7 +186,7 @@ const maxNamed = 100
 
 // verdict counts what was done and says whether the run failed.
 func (r *run) verdict(ctx context.Context) error {
-	var failed, parked int
+	var failed, parked, overtaken int
 	var first error
 	for _, s := range r.world.subjects {
 		switch {
@@ -204,12 +204,14 @@ func (r *run) verdict(ctx context.Context) error {
 				continue
 			}
 			r.log.Info("a charge is held back", "subscription", s.key, "reason", s.parked.Error())
+		case s.overtaken:
+			overtaken++
 		}
 	}
 	r.log.Info("collected charges", "hour", r.pinned.Hour.Format(time.RFC3339),
 		"settledBefore", r.pinned.SettledBefore.Format(time.RFC3339), "subscriptions", len(r.world.subjects),
 		"rowsWritten", r.written, "rowsDeleted", r.deleted, "statusesWritten", r.patched, "released", r.released,
-		"failed", failed, "parked", parked)
+		"failed", failed, "parked", parked, "overtaken", overtaken)
 
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("cannot finish the run: %w", context.Cause(ctx))

@@ -46,6 +46,10 @@ type subject struct {
 	failure error // What was recorded against it. The first failure stands.
 	parked  error // Which charge is held back.
 	changed bool  // The object is no longer what was charged.
+
+	// overtaken says that it has changed since the run began to read, so that it is
+	// left to the next one.
+	overtaken bool
 }
 
 // newSubject takes from an object what a run needs of it.
@@ -82,8 +86,11 @@ func (s *subject) billed() bool { return !s.life.ActivatedAt.IsZero() }
 // served reports whether the run writes charges for it. Once something went
 // wrong it does not any more: a later hour must not pass an earlier one.
 func (s *subject) served() bool {
-	return s.bill != nil && s.failure == nil && s.parked == nil
+	return s.bill != nil && !s.behind()
 }
+
+// behind reports whether charges are left to be written by a later run.
+func (s *subject) behind() bool { return s.failure != nil || s.parked != nil || s.overtaken }
 
 func (s *subject) fail(err error) {
 	if s.failure == nil {
@@ -111,6 +118,8 @@ func (s *subject) departure(run charge.Run) charge.Departure {
 		d.Failure = s.failure.Error()
 	case s.parked != nil:
 		d.Failure = s.parked.Error()
+	case s.overtaken:
+		d.Failure = "The Subscription has changed since the run began, keeping finalizer"
 	}
 	return d
 }
