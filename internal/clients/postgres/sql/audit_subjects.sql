@@ -1,8 +1,16 @@
 -- Everybody of whom something is final, as last recorded: how far, and the versions to assume where no row names any.
+-- One who is asked for is looked up by the key.
 WITH charged AS (
-    SELECT subscription_uid FROM subscription_watermarks WHERE cluster_id = @cluster_id
+    SELECT subscription_uid
+      FROM subscription_watermarks
+     WHERE cluster_id = @cluster_id
+       AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
      UNION
-    SELECT subscription_uid FROM subscription_charges WHERE cluster_id = @cluster_id AND finalized
+    SELECT subscription_uid
+      FROM subscription_charges
+     WHERE cluster_id = @cluster_id
+       AND finalized
+       AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
 )
 SELECT s.uid::text AS uid,
        s.namespace,
@@ -26,5 +34,4 @@ SELECT s.uid::text AS uid,
                       ORDER BY id DESC
                       LIMIT 1) AS o ON true
   LEFT JOIN subscription_watermarks AS w ON w.cluster_id = @cluster_id AND w.subscription_uid = c.subscription_uid
- WHERE @uid = '' OR c.subscription_uid::text = @uid
  ORDER BY s.uid;

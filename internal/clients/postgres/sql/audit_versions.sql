@@ -11,7 +11,7 @@ SELECT uid, first_window, subscription_version_id, offering_version_id
            AND window_start >= @first_window
            AND window_start < @end_window
            AND finalized
-           AND (@uid = '' OR subscription_uid::text = @uid)
+           AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
         WINDOW earlier AS (PARTITION BY subscription_uid ORDER BY window_start, charge_source)) AS row
  WHERE (before_subscription, before_offering) IS DISTINCT FROM (subscription_version_id, offering_version_id)
  ORDER BY uid, first_window;
