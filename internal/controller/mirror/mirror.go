@@ -175,6 +175,17 @@ func (m *Mirror) CloseSubscription(ctx context.Context, uid string) error {
 	})
 }
 
+// ForgetSubscription drops what is remembered of a Subscription that is gone. To
+// keep all that there ever were would take ever more memory.
+func (m *Mirror) ForgetSubscription(uid string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.subscriptions, uid)
+}
+
 // RecordedOffering returns an Offering as it was last recorded: the one with
 // the key's uid, or the last that had its name. It is a query, for the rare
 // case that the object itself cannot say. False means that there is none.

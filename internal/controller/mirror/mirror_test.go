@@ -104,6 +104,12 @@ func TestWhatIsKnownCostsNoStatement(t *testing.T) {
 		t.Errorf("looking up what is known cost %d statements", after-before)
 	}
 
+	// Of one that is gone nothing is remembered; another process still reads it.
+	m.ForgetSubscription(subscriptionUID)
+	if _, ok, err := m.Subscription(t.Context(), subscriptionUID); ok || err != nil {
+		t.Errorf("Subscription(...) of one that is forgotten: ok %t, error %v", ok, err)
+	}
+
 	// Another process reads the same from the database.
 	fresh := mirror.New(&source{pool: pool}, "default", clk)
 	again, ok, err := fresh.Subscription(t.Context(), subscriptionUID)

@@ -96,7 +96,7 @@ func live(t *testing.T, x *byField, seed uint64) {
 		wrote: map[types.UID]int{}, uncovered: map[types.UID]bool{}, orphaned: map[types.UID]bool{},
 	}
 	l.fanout = fanout{cache: cache, evidence: newEvidence(server), replaced: newReplaced(), targets: &targetWatches{}}
-	l.fanout.removed = &removed{tombstones: (*mirror.Mirror)(nil).Tombstones, living: l.fanout.hasChildren}
+	l.fanout.removed = &removed{tombstones: (*mirror.Mirror)(nil).Tombstones, living: l.fanout.hasChildren, forget: (*mirror.Mirror)(nil).ForgetSubscription}
 	l.controller = &connector{
 		cached: view{Reader: cache}, live: view{Reader: newSharing(server), live: true}, targets: targets{watches: l.fanout.targets},
 		removed: l.fanout.removed, replaced: l.fanout.replaced, evidence: l.fanout.evidence,

@@ -23,6 +23,9 @@ type removed struct {
 	// living tells whether a living Subscription names that parent.
 	living func(context.Context, ref.Key) bool
 
+	// forget is told the uid of everybody whom nobody asks for any more.
+	forget func(uid string)
+
 	mu   sync.Mutex
 	seen []family.Member // In the order of their ends.
 }
@@ -36,11 +39,13 @@ func (r *removed) note(ctx context.Context, m family.Member) {
 		r.seen = append(r.seen, m)
 		return
 	}
+	r.forget(m.UID)
 	for parent := m.Parent; !parent.IsZero() && !r.needed(ctx, parent); {
 		i := slices.IndexFunc(r.seen, func(t family.Member) bool { return t.Key == parent })
 		if i < 0 {
 			return
 		}
+		r.forget(r.seen[i].UID)
 		parent = r.seen[i].Parent
 		r.seen = slices.Delete(r.seen, i, i+1)
 	}

@@ -48,7 +48,9 @@ func TestRemovedForgets(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			living := maps.Clone(tree)
+			forgotten := map[string]int{}
 			r := &removed{
+				forget:     func(uid string) { forgotten[uid]++ },
 				tombstones: func(context.Context) ([]postgres.LatestSubscription, error) { return nil, nil },
 				living: func(_ context.Context, parent ref.Key) bool {
 					for _, m := range living {
@@ -68,6 +70,9 @@ func TestRemovedForgets(t *testing.T) {
 			}
 			if len(r.seen) > 0 {
 				t.Errorf("%s\nStill remembered: %v", tc.reason, r.seen)
+			}
+			if diff := cmp.Diff(map[string]int{"uid-root": 1, "uid-mid": 1, "uid-leaf": 1, "uid-side": 1}, forgotten); diff != "" {
+				t.Errorf("%s\nforgotten in the mirror: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) erro
 		return err
 	}
 	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced(), targets: watches}
-	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren}
+	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren, forget: m.ForgetSubscription}
 	states.read(mgr.GetClient(), o.Clock)
 
 	return ctrl.NewControllerManagedBy(mgr).

@@ -277,7 +277,7 @@ func TestEvidenceOfAnUnseenEnd(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	f := fanout{cache: familyStore(t, nil, nil), evidence: e, replaced: newReplaced(), targets: &targetWatches{}}
-	f.removed = &removed{living: f.hasChildren}
+	f.removed = &removed{living: f.hasChildren, forget: func(string) {}}
 	last := provider.DeepCopy()
 	last.ResourceVersion = "900"
 	f.relatives().Delete(t.Context(), event.DeleteEvent{Object: last, DeleteStateUnknown: true}, q)
