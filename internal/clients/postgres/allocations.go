@@ -59,9 +59,6 @@ type Stored struct {
 	Late    int64 // Final rows that the answer tells otherwise. They stand.
 }
 
-// Changed says whether any row was written.
-func (s Stored) Changed() bool { return s.Added+s.Removed > 0 }
-
 // StoreHour replaces what is stored for an hour by what is measured now, except
 // where a final row stands. What is equal is not written. An answer without any
 // row changes nothing (OPEN-CJ-7: what is stored is the better evidence).
