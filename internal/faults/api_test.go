@@ -155,12 +155,13 @@ func answer(r *http.Request, code int, body string) *http.Response {
 	}
 }
 
-// control runs the controllers behind a line until the test ends.
-func control(t *testing.T, l *line) {
+// control runs the controllers behind a line, which is put before their transport,
+// until the test ends.
+func control(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) {
 	t.Helper()
 	cfg := apitest.Config(t)
 	cfg.QPS = -1
-	cfg.Wrap(l.wrap)
+	cfg.Wrap(wrap)
 	again := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: apitest.Scheme(), Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -220,7 +221,7 @@ func play(t *testing.T, l *line, spoilt int, want map[string]string) map[string]
 	t.Helper()
 	c := apitest.Client(t)
 	ns := apitest.Namespace(t, c)
-	control(t, l)
+	control(t, l.wrap)
 	l.spoil(spoilt)
 
 	objects := []client.Object{offer(ns, "suite"), offer(ns, "node"), offer(ns, "part", "node"), sub(ns, "root", "", "suite"), sub(ns, "node", "root", "node")}
