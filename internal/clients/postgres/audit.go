@@ -45,7 +45,7 @@ type AuditSubject struct {
 	UID               string
 	Namespace         string
 	Name              string
-	VersionID         int64
+	VersionID         int64 // Zero, and no name, if it was never recorded.
 	ActivatedAt       *time.Time
 	DeactivatedAt     *time.Time
 	OfferingVersionID int64      // Zero if no Offering was recorded.

@@ -109,6 +109,34 @@ func TestVerify(t *testing.T) {
 			want: []string{"2026-04-04T10:00:00Z cpuHour: has a row of 7 micros, should have none"},
 			rows: 4, amount: "70037438",
 		},
+		"Nobodys": {
+			reason: "A row of a uid that was never recorded is named, and does not keep the others from being compared.",
+			plant: unguarded + `
+			        INSERT INTO subscription_charges (cluster_id, subscription_uid, window_start, window_end, charge_source, amount_micros,
+			          quantity, currency, finalized, offering_version_id, subscription_version_id, created_at, updated_at)
+			        SELECT cluster_id, '2fffffff-0000-4000-8000-000000000001', window_start, window_end, charge_source, 7, 1, currency, true,
+			               offering_version_id, subscription_version_id, created_at, updated_at
+			          FROM subscription_charges WHERE charge_source = 'cpuHour';
+			        UPDATE subscription_charges SET amount_micros = 37437 WHERE amount_micros = 37438`,
+			want: []string{
+				"unrecorded (2fffffff-0000-4000-8000-000000000001) 2026-04-01T10:00:00Z cpuHour: has a row of 7 micros, and no version of such a Subscription is recorded",
+				"2026-04-01T10:00:00Z cpuHour: amount is 37437, should be 37438",
+			},
+			rows: 4, amount: "70037438",
+		},
+		"NobodysAlone": {
+			reason: "Asked for, it is still a mistake and not an unknown uid.",
+			plant: `INSERT INTO subscription_charges (cluster_id, subscription_uid, window_start, window_end, charge_source, amount_micros,
+			          quantity, currency, finalized, offering_version_id, subscription_version_id, created_at, updated_at)
+			        SELECT cluster_id, '2fffffff-0000-4000-8000-000000000001', window_start, window_end, charge_source, 7, 1, currency, true,
+			               offering_version_id, subscription_version_id, created_at, updated_at
+			          FROM subscription_charges WHERE charge_source = 'cpuHour'`,
+			request: audit.Request{UID: "2fffffff-0000-4000-8000-000000000001"},
+			want: []string{
+				"unrecorded (2fffffff-0000-4000-8000-000000000001) 2026-04-01T10:00:00Z cpuHour: has a row of 7 micros, and no version of such a Subscription is recorded",
+			},
+			rows: 1, amount: "0",
+		},
 		"Measurement": {
 			reason: "Somebody has changed what was measured, after it was charged.",
 			plant:  `UPDATE provider_allocations SET cpu_core_usage_avg = 2 WHERE pod = 'orders-1' AND namespace = 'team-a'`,

@@ -21,7 +21,7 @@ type tenure struct {
 	uid, name  string
 	first, end time.Time // The hours it speaks for, end not included.
 
-	versionID, offeringVersionID int64
+	versionID, offeringVersionID int64 // Zero if there is none.
 
 	life    tick.Life
 	sources []charge.Source
@@ -63,8 +63,12 @@ func tenures(ctx context.Context, db postgres.DB, clusterID, uid string, hours p
 // tenuresOf cuts the life of a Subscription at the hours from which on its
 // charges name other versions. Hours without any row belong to the rows before
 // them, those before the first row to that, and without any row at all what was
-// recorded last is assumed.
+// recorded last is assumed. One that was never recorded has a single tenure, in
+// which nothing is expected.
 func tenuresOf(s postgres.AuditSubject, changes []postgres.VersionChange, hours postgres.Hours) []*tenure {
+	if s.VersionID == 0 {
+		return []*tenure{{uid: s.UID, name: "unrecorded", first: hours.First, end: hours.End, usage: -1}}
+	}
 	if len(changes) == 0 {
 		changes = []postgres.VersionChange{{SubscriptionVersionID: s.VersionID, OfferingVersionID: s.OfferingVersionID}}
 	}

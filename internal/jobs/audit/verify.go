@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
@@ -60,10 +61,8 @@ func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, 
 	}
 	defer pool.Close()
 
-	if q.UID != "" {
-		if _, err := recorded(ctx, pool, s.ClusterID, q.UID); err != nil {
-			return Result{}, err // To find no difference in nobody's charges would say that all is well.
-		}
+	if err := known(ctx, pool, s.ClusterID, q.UID); err != nil {
+		return Result{}, err
 	}
 	v := &verification{Settings: s, out: &printer{out: out}, result: Result{Amount: new(big.Int)}}
 	hours, some, err := v.span(ctx, pool, q)
@@ -104,6 +103,23 @@ func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, 
 		return v.result, err
 	}
 	return v.result, v.out.err
+}
+
+// known fails for a uid that neither a version nor a final row has: to find no
+// difference in nobody's charges would say that all is well.
+func known(ctx context.Context, db postgres.DB, clusterID, uid string) error {
+	if uid == "" {
+		return nil
+	}
+	_, unknown := recorded(ctx, db, clusterID, uid)
+	if unknown == nil || uuid.Validate(uid) != nil {
+		return unknown
+	}
+	charged, err := postgres.AuditSubjects(ctx, db, clusterID, uid)
+	if err == nil && len(charged) == 0 {
+		err = unknown
+	}
+	return err
 }
 
 // open connects without touching the schema: an audit is no upgrade.
@@ -181,6 +197,10 @@ func (v *verification) batch(ctx context.Context, uid string, hours postgres.Hou
 		windows := t.windows(hours)
 		for window := latest(t.first, hours.First); window.Before(earliest(t.end, hours.End)); window = window.Add(hour.Length) {
 			rows := stored.take(t.uid, window)
+			if t.versionID == 0 {
+				v.unexplained(t, window, rows)
+				continue
+			}
 			expected := !window.Before(windows.First) && window.Before(windows.End)
 			if len(rows) == 0 && !expected {
 				continue
@@ -248,6 +268,15 @@ func (v *verification) compare(t *tenure, window time.Time, expected bool, usage
 		}
 	}
 	return nil
+}
+
+// unexplained reports the rows of one hour of somebody who was never recorded:
+// there is nothing to compute them from.
+func (v *verification) unexplained(t *tenure, window time.Time, stored []postgres.RecordedCharge) {
+	for _, row := range stored {
+		v.result.Rows++
+		v.differ(t, window, row.Source, fmt.Sprintf("has a row of %d micros, and no version of such a Subscription is recorded", row.AmountMicros))
+	}
 }
 
 func (v *verification) differ(t *tenure, window time.Time, source, what string) {

@@ -1,4 +1,5 @@
--- Everybody of whom something is final, as last recorded: how far, and the versions to assume where no row names any.
+-- Everybody of whom something is final, as last recorded: how far, and the versions to assume where no row names any. One
+-- that was never recorded has no version: its rows are somebody's mistake, which an audit is there to find.
 -- One who is asked for is looked up by the key.
 WITH charged AS (
     SELECT subscription_uid
@@ -12,20 +13,20 @@ WITH charged AS (
        AND finalized
        AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
 )
-SELECT s.uid::text AS uid,
-       s.namespace,
-       s.name,
-       s.id AS version_id,
+SELECT c.subscription_uid::text  AS uid,
+       coalesce(s.namespace, '') AS namespace,
+       coalesce(s.name, '')      AS name,
+       coalesce(s.id, 0)         AS version_id,
        s.activated_at,
        s.deactivated_at,
        coalesce(o.id, 0) AS offering_version_id,
        w.finalized_through
   FROM charged AS c
- CROSS JOIN LATERAL (SELECT id, uid, namespace, name, activated_at, deactivated_at, offering_uid, offering_namespace, offering_name
+  LEFT JOIN LATERAL (SELECT id, namespace, name, activated_at, deactivated_at, offering_uid, offering_namespace, offering_name
                        FROM subscriptions
                       WHERE cluster_id = @cluster_id AND uid = c.subscription_uid
                       ORDER BY id DESC
-                      LIMIT 1) AS s
+                      LIMIT 1) AS s ON true
   LEFT JOIN LATERAL (SELECT id
                        FROM offerings
                       WHERE cluster_id = @cluster_id
@@ -34,4 +35,4 @@ SELECT s.uid::text AS uid,
                       ORDER BY id DESC
                       LIMIT 1) AS o ON true
   LEFT JOIN subscription_watermarks AS w ON w.cluster_id = @cluster_id AND w.subscription_uid = c.subscription_uid
- ORDER BY s.uid;
+ ORDER BY c.subscription_uid;
