@@ -15,6 +15,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
 	"github.com/provider-finops/provider-finops/internal/controller/opencost"
+	"github.com/provider-finops/provider-finops/internal/controller/timeline"
 )
 
 // Settings are what single controllers need beside the options of all.
@@ -103,6 +104,7 @@ func parts(mgr ctrl.Manager, o frame.Options, s Settings, then func() error) []p
 			setup: inOrder(
 				named(offering.Name, func() error { return offering.Setup(mgr, o, s.Mirror, s.Offering) }),
 				named(subscription.Name, func() error { return subscription.Setup(mgr, o, s.Mirror, s.Subscription) }),
+				func() error { return timeline.Setup(mgr, timeline.LookEvery) },
 				then,
 			),
 		},

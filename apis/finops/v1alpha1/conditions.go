@@ -163,6 +163,10 @@ const (
 	// with it.
 	ReasonParentDeactivated = "ParentDeactivated"
 
+	// ReasonEndRecorded on Active: the Subscription ended, as the database knows,
+	// and its object was restored from a copy of before.
+	ReasonEndRecorded = "EndRecorded"
+
 	// ReasonMarkedForDeletion on Active: somebody deleted the Subscription.
 	ReasonMarkedForDeletion = "MarkedForDeletion"
 

@@ -30,6 +30,11 @@ type Version struct {
 	ID          int64
 	ContentHash string
 	New         bool // Written by the call that returned it.
+
+	// The life that is recorded of a Subscription; nil is not yet. What was
+	// recorded once stays, whatever a later version was to say.
+	ActivatedAt   *time.Time
+	DeactivatedAt *time.Time
 }
 
 // StoreOfferings writes a row for every Offering whose content differs from
@@ -173,7 +178,7 @@ func store[T any](ctx context.Context, db DB, sql, clusterID string, at time.Tim
 	if err != nil {
 		return nil, fmt.Errorf("cannot mirror %d objects: %w", len(given), err)
 	}
-	versions, err := pgx.CollectRows(rows, pgx.RowToStructByName[Version])
+	versions, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[Version])
 	if err != nil {
 		return nil, fmt.Errorf("cannot mirror %d objects: %w", len(given), err)
 	}

@@ -51,8 +51,11 @@ type Recorded struct {
 	// was recorded (BETTER-OFF-5).
 	OfferingUID string
 
-	// Activated says that a Subscription was recorded as having been activated.
-	Activated bool
+	// ActivatedAt and DeactivatedAt are the life that is recorded of a
+	// Subscription; nil is not yet. They stay true, whatever the object says: one
+	// that knows less of its life has been restored from an earlier copy.
+	ActivatedAt   *time.Time
+	DeactivatedAt *time.Time
 
 	// ParentUID is, for a Subscription, that of its parent; empty if it has none
 	// or none was seen. The parent's name may go to another.
@@ -150,7 +153,8 @@ func (m *Mirror) storeSubscriptions(ctx context.Context, all []postgres.Subscrip
 				if v, ok := versions[all[i].UID]; ok {
 					m.subscriptions[v.UID] = Recorded{
 						ID: v.ID, Hash: v.ContentHash,
-						OfferingUID: all[i].OfferingUID, Activated: !all[i].ActivatedAt.IsZero(), ParentUID: all[i].ParentUID,
+						OfferingUID: all[i].OfferingUID, ParentUID: all[i].ParentUID,
+						ActivatedAt: v.ActivatedAt, DeactivatedAt: v.DeactivatedAt,
 					}
 				}
 			}
@@ -306,7 +310,7 @@ func (m *Mirror) read(ctx context.Context, pool *pgxpool.Pool) error {
 		}
 		m.subscriptions[s.UID] = Recorded{
 			ID: s.ID, Hash: s.ContentHash,
-			OfferingUID: s.OfferingUID, Activated: s.ActivatedAt != nil, ParentUID: s.ParentUID,
+			OfferingUID: s.OfferingUID, ParentUID: s.ParentUID, ActivatedAt: s.ActivatedAt, DeactivatedAt: s.DeactivatedAt,
 		}
 	}
 	if m.doubts == doubts { // Else it may have come too early for what has failed since.

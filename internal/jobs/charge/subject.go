@@ -170,6 +170,18 @@ func (s *subject) isRecorded(row postgres.RecordedSubscription) bool {
 	})
 }
 
+// knownOtherwise says what a mirror row tells of a life that the object does not,
+// nothing if they agree as far as the row goes. What was recorded stays true.
+func (s *subject) knownOtherwise(row postgres.RecordedSubscription) string {
+	switch {
+	case row.ActivatedAt != nil && !row.ActivatedAt.Equal(s.life.ActivatedAt):
+		return "it was activated at " + row.ActivatedAt.UTC().Format(time.RFC3339)
+	case row.DeactivatedAt != nil && !row.DeactivatedAt.Equal(s.life.DeactivatedAt):
+		return "it ended at " + row.DeactivatedAt.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
 func (s *subject) lives(life tick.Life) bool {
 	return life.ActivatedAt.Equal(s.life.ActivatedAt) && life.DeactivatedAt.Equal(s.life.DeactivatedAt)
 }

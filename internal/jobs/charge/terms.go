@@ -42,7 +42,7 @@ func (r *run) resolve(ctx context.Context, w world) error {
 			billed = append(billed, s)
 		}
 	}
-	recorded, err := r.records(ctx, billed)
+	recorded, err := r.records(ctx, w.subjects)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,11 @@ func (r *run) resolve(ctx context.Context, w world) error {
 	for _, s := range billed {
 		r.bind(s, catalogue.termsFor(s, recorded[s.uid]))
 	}
+	for _, s := range w.subjects {
+		if !s.billed() && recorded[s.uid].active {
+			billed = append(billed, s) // To be looked at once more.
+		}
+	}
 	return r.versions(ctx, billed, recorded)
 }
 
@@ -62,20 +67,24 @@ type record struct {
 	offeringUID string // Empty if it was recorded before its Offering was known.
 	active      bool   // It was recorded after it had been activated.
 	current     bool   // It says what the Subscription is charged by.
+
+	// differs is what it tells of a life, and the object does not: that was restored
+	// from an earlier copy.
+	differs string
 }
 
 // records reads the newest mirror rows, by uid. Who has none is not in it.
-func (r *run) records(ctx context.Context, billed []*subject) (map[string]record, error) {
-	uids := make([]string, len(billed))
-	byUID := make(map[string]*subject, len(billed))
-	for i, s := range billed {
+func (r *run) records(ctx context.Context, subjects []*subject) (map[string]record, error) {
+	uids := make([]string, len(subjects))
+	byUID := make(map[string]*subject, len(subjects))
+	for i, s := range subjects {
 		uids[i], byUID[s.uid] = s.uid, s
 	}
-	recorded := make(map[string]record, len(billed))
+	recorded := make(map[string]record, len(subjects))
 	err := postgres.NewestSubscriptions(ctx, r.pool, r.ClusterID, uids, func(newest postgres.RecordedSubscription) {
 		if s := byUID[newest.UID]; s != nil {
 			recorded[s.uid] = record{
-				versionID: newest.ID, offeringUID: newest.OfferingUID, active: newest.ActivatedAt != nil, current: s.isRecorded(newest),
+				versionID: newest.ID, offeringUID: newest.OfferingUID, active: newest.ActivatedAt != nil, current: s.isRecorded(newest), differs: s.knownOtherwise(newest),
 			}
 		}
 	})
@@ -113,7 +122,7 @@ func (r *run) versions(ctx context.Context, billed []*subject, recorded map[stri
 	}
 
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		versions := r.versionsOf(ctx, behind)
+		versions := r.versionsOf(ctx, behind, recorded)
 		return postgres.AddMissingSubscriptions(ctx, tx, r.ClusterID, r.now, versions, func(uid string, id int64) {
 			if s := behind[uid]; s != nil {
 				s.versionID = id
@@ -132,7 +141,7 @@ func (r *run) versions(ctx context.Context, billed []*subject, recorded map[stri
 }
 
 // versionsOf reads the objects once more, a page at a time.
-func (r *run) versionsOf(ctx context.Context, wanted map[string]*subject) iter.Seq2[postgres.Subscription, error] {
+func (r *run) versionsOf(ctx context.Context, wanted map[string]*subject, recorded map[string]record) iter.Seq2[postgres.Subscription, error] {
 	return func(yield func(postgres.Subscription, error) bool) {
 		for o, err := range items(ctx, r, func(l *v1alpha1.SubscriptionList) []v1alpha1.Subscription { return l.Items }) {
 			if err != nil {
@@ -145,6 +154,10 @@ func (r *run) versionsOf(ctx context.Context, wanted map[string]*subject) iter.S
 			}
 			if !s.isChargedAs(o) {
 				s.overtaken = true
+				continue
+			}
+			if known := recorded[s.uid].differs; known != "" {
+				s.fail(fmt.Errorf("subscription %q was restored from an earlier copy: %s, as the database knows; the controller will say so on the object", s.key, known))
 				continue
 			}
 			spec, err := json.Marshal(o.Spec)

@@ -88,6 +88,27 @@ func (s *Server) KillEtcd() { s.kill("etcd", s.env.ControlPlane.Etcd.DataDir) }
 // StartEtcd gives it back, with what is stored.
 func (s *Server) StartEtcd() { s.do("start etcd", s.env.ControlPlane.Etcd.Start) }
 
+// Snapshot copies what is stored, for which etcd rests a moment. What it returns
+// puts the copy back, as somebody does who restores a cluster: versions go back,
+// too.
+func (s *Server) Snapshot() (restore func()) {
+	s.t.Helper()
+	data, saved := s.env.ControlPlane.Etcd.DataDir, filepath.Join(s.t.TempDir(), "snapshot")
+	s.KillEtcd()
+	s.do("copy what etcd stores", func() error { return os.CopyFS(saved, os.DirFS(data)) })
+	s.StartEtcd()
+	return func() {
+		s.t.Helper()
+		s.KillAPIServer()
+		s.KillEtcd()
+		s.do("put the copy back", func() error {
+			return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(saved)), os.Chmod(data, 0o700))
+		})
+		s.StartEtcd()
+		s.StartAPIServer()
+	}
+}
+
 func (s *Server) do(what string, do func() error) {
 	s.t.Helper()
 	if err := do(); err != nil {

@@ -12,7 +12,8 @@ WITH given AS (
     -- One look into the index each. A join is planned while the table is small, and reads all of it when it no longer is.
     SELECT last.*
       FROM (SELECT DISTINCT uid FROM given) AS asked
-     CROSS JOIN LATERAL (SELECT s.uid, s.id, s.content_hash, s.valid_from, s.deleted_at
+     CROSS JOIN LATERAL (SELECT s.uid, s.id, s.content_hash, s.valid_from, s.deleted_at,
+                                s.activated_at, s.deactivated_at
                            FROM subscriptions AS s
                           WHERE s.cluster_id = @cluster_id
                             AND s.uid = asked.uid
@@ -24,8 +25,10 @@ WITH given AS (
                                compatibility_root, activated_at, deactivated_at, namespace_labels, deleted_at, valid_from)
     SELECT @cluster_id, given.uid, given.namespace, given.name, given.generation, given.content_hash, given.spec,
            given.labels, given.annotations, given.offering_namespace, given.offering_name, given.offering_uid,
-           given.parent_namespace, given.parent_name, given.parent_uid, given.compatibility_root, given.activated_at,
-           given.deactivated_at, given.namespace_labels,
+           given.parent_namespace, given.parent_name, given.parent_uid, given.compatibility_root,
+           coalesce(newest.activated_at, given.activated_at), -- What was recorded of a life stays true.
+           coalesce(newest.deactivated_at, given.deactivated_at),
+           given.namespace_labels,
            newest.deleted_at, -- A uid that is gone does not come back.
            greatest(@valid_from, newest.valid_from + interval '1 microsecond') -- Versions follow each other.
       FROM given
@@ -33,12 +36,12 @@ WITH given AS (
      WHERE newest.uid IS NULL
         OR (NOT @only_missing AND newest.content_hash <> given.content_hash)
      ORDER BY given.uid
-    RETURNING uid, id, content_hash
+    RETURNING uid, id, content_hash, activated_at, deactivated_at
 )
-SELECT uid::text AS uid, id, content_hash, true AS new
+SELECT uid::text AS uid, id, content_hash, activated_at, deactivated_at, true AS new
   FROM written
  UNION ALL
-SELECT uid::text, id, content_hash, false
+SELECT uid::text, id, content_hash, activated_at, deactivated_at, false
   FROM newest
  WHERE NOT EXISTS (SELECT FROM written WHERE written.uid = newest.uid)
  ORDER BY uid;

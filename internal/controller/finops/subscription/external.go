@@ -66,6 +66,8 @@ type external struct {
 // Observe decides about the Subscription, stores what was decided, and compares
 // its row in the mirror.
 func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (managed.ExternalObservation, error) {
+	before := s.DeepCopy()
+	e.recall(ctx, s)
 	in := e.gather(ctx, s, e.cached)
 	d := gate.Decide(in)
 	if d.Final() {
@@ -74,7 +76,6 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 	}
 	e.retry = errors.Wrap(d.Retry, "cannot read what decides about the Subscription")
 
-	before := s.DeepCopy()
 	report(s, d)
 	if s.GetCondition(xpv2.TypeSynced).Reason == "" && d.Retry == nil && e.mirror.Usable() {
 		// The first look will very likely succeed. To say so now saves every new
@@ -161,6 +162,9 @@ func (e *external) store(ctx context.Context) error {
 	if err := e.mirror.StoreSubscription(ctx, e.next); err != nil {
 		mirrorErrors.Inc()
 		return errors.Wrap(err, "cannot mirror the Subscription")
+	}
+	if !e.tellsItsLife(ctx, e.next.UID) {
+		return errors.New("the database knows more of the life of the Subscription than its object does: it is told at the next look")
 	}
 	return e.retry
 }

@@ -83,7 +83,7 @@ func (e *external) recorded(ctx context.Context, s *v1alpha1.Subscription, curre
 		return gate.Gone[gate.Recorded]()
 	}
 	if o, err := current.Get(); err == nil && o != nil && o.UID == stored.OfferingUID {
-		return gate.Found(gate.Recorded{OfferingUID: o.UID, SpecHash: o.SpecHash, Terms: o.Terms, Active: stored.Activated})
+		return gate.Found(gate.Recorded{OfferingUID: o.UID, SpecHash: o.SpecHash, Terms: o.Terms, Active: stored.ActivatedAt != nil})
 	}
 	terms, err := e.terms.of(ctx, stored.OfferingUID).Get()
 	switch {
@@ -92,7 +92,7 @@ func (e *external) recorded(ctx context.Context, s *v1alpha1.Subscription, curre
 	case terms == nil:
 		return gate.Gone[gate.Recorded]()
 	}
-	terms.Active = stored.Activated
+	terms.Active = stored.ActivatedAt != nil
 	return gate.Found(*terms)
 }
 
