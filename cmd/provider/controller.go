@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
@@ -57,12 +58,20 @@ const (
 	// concurrentReconciles of each kind: enough to keep the API server busy
 	// while single writes wait for it.
 	concurrentReconciles = 64
+
+	// controllerGCPercent is how much garbage the controllers may pile up on
+	// what they hold, which is every Subscription. Go's own 100 would make that
+	// the half of what they are given.
+	controllerGCPercent = 40
 )
 
 func runController(ctx context.Context, f *flags, getenv func(string) string) error {
 	env, err := readEnvironment(getenv)
 	if err != nil {
 		return err
+	}
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(controllerGCPercent)
 	}
 	log := newLogger(f)
 	ctrl.SetLogger(log)

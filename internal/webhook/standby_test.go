@@ -49,8 +49,8 @@ func TestStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(
-		index.AddOfferings(t.Context(), mgr.GetFieldIndexer()),
-		index.AddSubscriptions(t.Context(), mgr.GetFieldIndexer()),
+		index.AddOfferings(t.Context(), index.Cluster(mgr.GetCache())),
+		index.AddSubscriptions(t.Context(), index.Cluster(mgr.GetCache())),
 		webhook.Setup(mgr, webhook.Settings{}),
 	); err != nil {
 		t.Fatal(err)

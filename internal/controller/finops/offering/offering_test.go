@@ -70,7 +70,7 @@ type rig struct {
 func start(t *testing.T) *rig {
 	t.Helper()
 	mgr, writes := apitest.Manager(t)
-	if err := index.AddSubscriptions(t.Context(), mgr.GetFieldIndexer()); err != nil {
+	if err := index.AddSubscriptions(t.Context(), index.Cluster(mgr.GetCache())); err != nil {
 		t.Fatal(err)
 	}
 	count := &counter{}

@@ -38,7 +38,7 @@ type Settings struct {
 // Setup adds the controller of Offerings to the manager, and the index of
 // Offerings. The index of Subscriptions is added by theirs. A nil mirror is none.
 func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) error {
-	if err := index.AddOfferings(context.Background(), mgr.GetFieldIndexer()); err != nil {
+	if err := index.AddOfferings(context.Background(), index.Cluster(mgr.GetCache())); err != nil {
 		return err
 	}
 	c := mgr.GetClient()

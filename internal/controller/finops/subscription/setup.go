@@ -35,7 +35,7 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 // Setup adds the controller of Subscriptions to the manager, and the indexes of
 // Subscriptions. A nil mirror is none.
 func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) error {
-	if err := index.AddSubscriptions(context.Background(), mgr.GetFieldIndexer()); err != nil {
+	if err := index.AddSubscriptions(context.Background(), index.Cluster(mgr.GetCache())); err != nil {
 		return err
 	}
 	watches, err := newTargetWatches(mgr)
