@@ -133,6 +133,13 @@ func parse(args []string, output io.Writer) (*flags, error) {
 		}
 		return nil, err
 	}
+	if f.zap.StacktraceLevel == nil && !f.debug && !f.zap.Development {
+		// Where an error was reported is for those who develop; who runs this is
+		// told in a line what failed.
+		if err := set.Set("zap-stacktrace-level", "panic"); err != nil {
+			return nil, err
+		}
+	}
 	return f, errors.Join(f.check(set)...)
 }
 

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +103,33 @@ func TestChoiceFlags(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nparse(%q): -want, +got:\n%s", tc.reason, tc.args, diff)
+			}
+		})
+	}
+}
+
+// TestErrorIsALine logs an error as a mode does.
+func TestErrorIsALine(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		traced bool
+	}{
+		"Default": {"Where in the program it was reported tells a user nothing.", nil, false},
+		"Asked":   {"A developer asks for it.", []string{"--zap-stacktrace-level=error"}, true},
+		"Devel":   {"The mode of developers has it.", []string{"--zap-devel", "--zap-encoder=json"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f, err := parse(append([]string{"--mode=collectionjob"}, tc.args...), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			f.zap.DestWriter = &out
+			newLogger(f).Error(errors.New("no such thing"), "cannot settle a Subscription") //nolint:err113 // Any will do.
+			if traced := strings.Contains(out.String(), "TestErrorIsALine"); traced != tc.traced || strings.Count(out.String(), "\n") != 1 {
+				t.Errorf("%s Got:\n%s", tc.reason, &out)
 			}
 		})
 	}
