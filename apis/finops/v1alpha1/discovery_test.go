@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,9 +83,14 @@ func TestPrintColumns(t *testing.T) {
 				t.Fatalf("cannot update status: %v", err)
 			}
 
-			table := getTable(t, tc.path)
-			if len(table.Rows) != 1 {
-				t.Fatalf("want one row, got %d", len(table.Rows))
+			// A kind that has only just been defined may be listed from a cache
+			// that is still being filled.
+			var table *metav1.Table
+			if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+				table = getTable(t, tc.path)
+				return len(table.Rows) == 1, nil
+			}); err != nil {
+				t.Fatalf("want one row, got %d: %v", len(table.Rows), err)
 			}
 			var columns []string
 			var cells []any // But for the age, which is another every time.
