@@ -86,8 +86,8 @@ func TestPrintColumns(t *testing.T) {
 			// A kind that has only just been defined may be listed from a cache
 			// that is still being filled.
 			var table *metav1.Table
-			if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-				table = getTable(t, tc.path)
+			if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+				table = getTable(ctx, t, tc.path)
 				return len(table.Rows) == 1, nil
 			}); err != nil {
 				t.Fatalf("want one row, got %d: %v", len(table.Rows), err)
@@ -114,7 +114,7 @@ func TestPrintColumns(t *testing.T) {
 	}
 }
 
-func getTable(t *testing.T, path string) *metav1.Table {
+func getTable(ctx context.Context, t *testing.T, path string) *metav1.Table {
 	t.Helper()
 	cfg := apitest.Config(t)
 	h, err := rest.HTTPClientFor(cfg)
@@ -122,7 +122,7 @@ func getTable(t *testing.T, path string) *metav1.Table {
 		t.Fatal(err)
 	}
 	url := strings.TrimSuffix(cfg.Host, "/") + "/apis/finops.stakater.com/v1alpha1/" + path
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
