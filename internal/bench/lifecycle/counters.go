@@ -113,12 +113,13 @@ func sum(text []byte, metric string, labels ...string) float64 {
 }
 
 // statement is when the product last sent a statement, by the database's clock.
-// What it counts is known only seconds later, so it cannot be waited for.
+// What it counts is known only seconds later, so it cannot be waited for. The
+// look at the ledger, once a minute, is left out: it concerns no Subscription.
 func (w *world) statement(ctx context.Context) (float64, error) {
 	var last float64
 	err := w.query(ctx, func(c *pgx.Conn) error {
 		return c.QueryRow(ctx, `SELECT coalesce(extract(epoch FROM max(query_start)), 0)::float8
-			FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'provider-finops%'`, w.database).Scan(&last)
+			FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'provider-finops%' AND query !~ 'allocation_hours|usage_claims'`, w.database).Scan(&last)
 	})
 	return last, err
 }
