@@ -33,13 +33,14 @@ case "$*" in
 END
 ;;
 "get --output=json secret charges-costjob-secret --namespace=system") echo '`+secretText+`' ;;
-"patch pod "*) echo "$*" >>`+changes+` ;;
+"patch job "*|"patch pod "*) echo "$*" >>`+changes+` ;;
 *) echo "no such object: $*" >&2; exit 1 ;;
 esac`)
 	return p, changes
 }
 
 func TestRunJob(t *testing.T) {
+	const resumed = `patch job charges-now --namespace=system --type=merge --patch={"spec":{"suspend":false}}`
 	cases := map[string]struct {
 		reason string
 		pods   string
@@ -82,7 +83,7 @@ func TestRunJob(t *testing.T) {
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\ngot error %v, want it to say %q", tc.reason, err, tc.err)
 			}
-			for file, want := range map[string][]string{filepath.Join(p.Logs, "charges-now.log"): tc.log, changes: strings.Fields(tc.status)} {
+			for file, want := range map[string][]string{filepath.Join(p.Logs, "charges-now.log"): tc.log, changes: strings.Fields(resumed + " " + tc.status)} {
 				text, _ := os.ReadFile(file)
 				got := strings.Split(strings.TrimSpace(string(text)), "\n")
 				if file == changes {
