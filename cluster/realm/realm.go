@@ -3,7 +3,8 @@
 // and mount what it likes; parallel runs do not meet; and when the first
 // process ends, by whatever hand, the kernel takes away all the others with
 // their mounts, links and addresses. What the kernel does not take away are
-// control groups: these are removed by Run, or by Clean where Run was killed.
+// control groups: these are removed by Run; where Run was killed, by the first
+// process inside; and where that was killed too, by Clean.
 //
 // It needs root. Nothing inside reaches the world, nor the other way round;
 // what has to be reached from outside is let out by Expose.
@@ -16,7 +17,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
 )
@@ -69,33 +69,27 @@ func run(ctx context.Context, args []string, g group, stdout, stderr io.Writer) 
 		return fmt.Errorf("cannot hold on to the machine's network: %w", err)
 	}
 	defer func() { _ = network.Close() }() // The inside has its own copy.
+	life, held, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("cannot make a pipe for the inside: %w", err)
+	}
+	defer func() { _ = held.Close() }() // The kernel does, if we are killed; process 1 hears of it.
 
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+roleFirst, groupVariable+"="+string(g))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.ExtraFiles = []*os.File{network} // Becomes outsideNetwork.
+	cmd.ExtraFiles = []*os.File{network, life} // Become outsideNetwork and outsideLife.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC,
-		Setpgid:    true,            // A Ctrl-C in the terminal reaches us alone, and we ask.
-		Pdeathsig:  syscall.SIGKILL, // Process 1 takes everything with it.
+		Setpgid:    true, // A Ctrl-C in the terminal reaches us alone, and we ask.
+	}
+	err = cmd.Start()
+	_ = life.Close() // The inside has its own copy.
+	if err != nil {
+		return fmt.Errorf("cannot make namespaces, which in a container takes a privileged one: %w", err)
 	}
 	ended := make(chan error, 1)
-	started := make(chan error, 1)
-	go func() {
-		// The signal comes when the thread ends that has started the process,
-		// so this one is kept.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if err := cmd.Start(); err != nil {
-			started <- fmt.Errorf("cannot make namespaces, which in a container takes a privileged one: %w", err)
-			return
-		}
-		started <- nil
-		ended <- cmd.Wait()
-	}()
-	if err := <-started; err != nil {
-		return err
-	}
+	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
 		return err
