@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -14,14 +15,35 @@ import (
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 )
 
+// filledInformer holds what it is given.
+type filledInformer struct {
+	toolscache.Store
+
+	synced bool
+}
+
+func (i *filledInformer) HasSynced() bool            { return i.synced }
+func (i *filledInformer) GetStore() toolscache.Store { return i.Store }
+
 func TestMetrics(t *testing.T) {
 	held := func(s *v1alpha1.Subscription) { s.Report(v1alpha1.NotReady("OfferingNotFound", "")) }
 	deleted := func(s *v1alpha1.Subscription) { s.DeletionTimestamp = &noon }
+	informer := &filledInformer{Store: toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)}
+	for _, s := range []*v1alpha1.Subscription{
+		sub("new", "", "o"), sub("waiting", "", "o", held), sub("held", "", "o", isActive, held), sub("active", "", "o", isActive),
+		sub("ended", "", "o", isActive, hasEndedAt, held), sub("deleted", "", "o", isActive, hasEndedAt, deleted),
+	} {
+		if err := informer.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
 	now := clocktesting.NewFakePassiveClock(noon.Time)
 	c := &collector{byState: states.byState, byReason: states.byReason, waiting: states.waiting, parked: states.parked}
-	c.read(store(t, interceptor.Funcs{},
-		sub("new", "", "o"), sub("waiting", "", "o", held), sub("held", "", "o", isActive, held), sub("active", "", "o", isActive),
-		sub("ended", "", "o", isActive, hasEndedAt, held), sub("deleted", "", "o", isActive, hasEndedAt, deleted)), now)
+	c.read(informer, store(t, interceptor.Funcs{}), now)
+	if n := testutil.CollectAndCount(c); n != 0 {
+		t.Errorf("Before the first list is complete there is nothing to count: got %d metrics", n)
+	}
+	informer.synced = true
 
 	const want = `
 # HELP finops_subscription_gate_failures Subscriptions that have not ended and that a gate objects to, by its reason.

@@ -44,7 +44,11 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) erro
 	}
 	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced(), targets: watches}
 	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren, forget: m.ForgetSubscription}
-	states.read(mgr.GetClient(), o.Clock)
+	subscriptions, err := subscriptionsIn(mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	states.read(subscriptions, mgr.GetClient(), o.Clock)
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
