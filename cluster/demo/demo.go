@@ -58,7 +58,7 @@ type demo struct {
 
 // Run tells the story. On failure its folder with all logs is kept and named.
 func Run(ctx context.Context, o Options) error {
-	if err := stay.Clean(o.Root); err != nil {
+	if err := stay.Clean(o.Root, "demo"); err != nil {
 		return err
 	}
 	owner, err := process.Self()

@@ -40,10 +40,10 @@ type Product struct {
 	DSN      string          // Of the product's database, as pods reach it.
 	OpenCost string          // Base URL, as pods reach it.
 
-	settings settings     // Beside those that it always has.
-	offset   atomic.Int64 // Nanoseconds of business time ahead of the machine's.
+	restart  func(context.Context) error // See rerun; nil: from the plain manifests.
+	settings settings                    // Beside those that it always has.
+	offset   atomic.Int64                // Nanoseconds of business time ahead of the machine's.
 	log      *process.Process
-	runs     int
 }
 
 // Now is business time.
@@ -107,7 +107,7 @@ func (p *Product) secrets() map[string]any {
 // MoveTo sets business time and restarts the controller there.
 func (p *Product) MoveTo(ctx context.Context, at time.Time) error {
 	p.SetTime(at)
-	return p.apply(ctx)
+	return p.rerun(ctx)
 }
 
 // Configure restarts the controller with these flags and variables, each in one
@@ -118,6 +118,14 @@ func (p *Product) Configure(ctx context.Context, words []string) error {
 		return err
 	}
 	p.settings = s
+	return p.rerun(ctx)
+}
+
+// rerun runs the controller with flags, variables and clock as they are now.
+func (p *Product) rerun(ctx context.Context) error {
+	if p.restart != nil {
+		return p.restart(ctx)
+	}
 	return p.apply(ctx)
 }
 
@@ -141,22 +149,22 @@ func (p *Product) ready(ctx context.Context) error {
 		said, listen := p.Kubectl.Run(ctx, "logs", "-n", product.Namespace, "-l", pods, "--tail=15")
 		return errors.Join(fmt.Errorf("%w\n%s%s", err, seen, said), look, listen)
 	}
-	if err := p.follow(); err != nil {
-		return err
-	}
-	return product.WaitUntilAsked(ctx, p.Kubectl, p.Dir)
+	return p.follow(ctx, product.Namespace, pods)
 }
 
-// follow writes the controller's log to a file of the name that it has
-// elsewhere too.
-func (p *Product) follow() (err error) {
+// follow waits until the controller's pod is asked, and writes its log to a file
+// of the name that it has elsewhere too.
+func (p *Product) follow(ctx context.Context, namespace, pods string) (err error) {
 	p.stopFollowing()
 	p.log, err = process.Start(process.Spec{
 		Name: "controller", Path: p.Kubectl.Path, LogDir: p.Dir,
-		Args: []string{"logs", "--follow", "-n", product.Namespace, "-l", pods, "--tail=-1"},
+		Args: []string{"logs", "--follow", "-n", namespace, "-l", pods, "--tail=-1"},
 		Env:  p.Kubectl.Environment(),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return product.WaitUntilAsked(ctx, p.Kubectl, p.Dir)
 }
 
 func (p *Product) stopFollowing() {

@@ -37,7 +37,7 @@ func read(t *testing.T, text string) object {
 	return o
 }
 
-const cronJob = `{"metadata": {"namespace": "system", "name": "charges-cronjob"}, "spec": {"jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": {
+const cronJob = `{"metadata": {"namespace": "system", "name": "charges-cronjob", "uid": "7"}, "spec": {"jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": {
 	"backoffLimit": 2, "template": {"spec": {"serviceAccountName": "runner", "containers": [
 		{"name": "sidecar", "args": ["--mode=other"]},
 		{"name": "loader", "args": ["--mode=collectionjob"], "env": [
@@ -55,11 +55,13 @@ func TestNewJob(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := newJob(read(t, cronJob), "charges-run-1", hour, tc.offset)
+			got, err := newJob(read(t, cronJob), "charges-run-", hour, tc.offset)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "system", "name": "charges-run-1", "labels": {"a": "b"}}, "spec": {
+			want := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "system", "generateName": "charges-run-",
+				"labels": {"a": "b"}, "annotations": {"cronjob.kubernetes.io/instantiate": "manual"},
+				"ownerReferences": [{"apiVersion": "batch/v1", "kind": "CronJob", "name": "charges-cronjob", "uid": "7", "controller": true}]}, "spec": {
 				"backoffLimit": 0, "template": {"spec": {"serviceAccountName": "runner", "containers": [
 					{"name": "sidecar", "args": ["--mode=other"]},
 					{"name": "loader", "args": ` + tc.args + `, "env": [

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/product"
 )
@@ -19,6 +18,14 @@ type Found struct {
 
 	deployment object // As it was found.
 	changed    bool
+}
+
+// NewFound is the product in that cluster, with what is written about it in the
+// folder. Look has to find it.
+func NewFound(kubectl product.Kubectl, root, dir string) *Found {
+	f := &Found{Product: Product{Kubectl: kubectl, Root: root, Dir: dir}}
+	f.restart = f.patch
+	return f
 }
 
 // Look looks for the controller, and for somebody who charges: without, what a
@@ -38,28 +45,6 @@ func (f *Found) Look(ctx context.Context) error {
 	return nil
 }
 
-// MoveTo sets business time and restarts the controller there.
-func (f *Found) MoveTo(ctx context.Context, to time.Time) error {
-	f.SetTime(to)
-	return f.apply(ctx)
-}
-
-// Configure restarts the controller with these flags and variables beside those
-// that it was found with; see the Product's.
-func (f *Found) Configure(ctx context.Context, words []string) error {
-	s, err := parseSettings(words)
-	if err != nil {
-		return err
-	}
-	f.settings = s
-	return f.apply(ctx)
-}
-
-// NextHour is the Product's, with the other way to move.
-func (f *Found) NextHour(ctx context.Context) (time.Time, []string, error) {
-	return product.NextHour(ctx, f, f.Kubectl)
-}
-
 // Restore makes the controller what it was, if it was changed.
 func (f *Found) Restore(ctx context.Context) error {
 	if !f.changed {
@@ -67,11 +52,12 @@ func (f *Found) Restore(ctx context.Context) error {
 	}
 	f.settings = settings{}
 	f.offset.Store(0)
-	return f.apply(ctx)
+	return f.patch(ctx)
 }
 
-// apply patches the Deployment as it was found.
-func (f *Found) apply(ctx context.Context) error {
+// patch makes the Deployment what it was found as, but for flags, variables and
+// clock.
+func (f *Found) patch(ctx context.Context) error {
 	f.changed = true
 	spec := at(f.deployment, "spec", "template", "spec")
 	i, manager := named(spec["containers"], "manager")

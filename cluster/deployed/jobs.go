@@ -21,7 +21,9 @@ const (
 )
 
 // RunCostJob makes a Job of the CostJob's CronJob, as if it were due at the
-// hour, and waits for its end. It tells nothing of what the run took.
+// hour, and waits for its end. As one of "kubectl create job --from" it belongs to
+// the CronJob: it counts into the history of that, and goes with it. It tells
+// nothing of what the run took.
 func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour time.Time) (product.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -29,9 +31,7 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 	if err := p.Kubectl.Get(ctx, &cronJob, "cronjob", name+"-cronjob", "--namespace="+namespace); err != nil {
 		return product.Usage{}, fmt.Errorf("cannot read the CronJob of CostJob %q: %w", name, err)
 	}
-	p.runs++
-	run := fmt.Sprintf("%s-run-%d", name, p.runs)
-	job, err := newJob(cronJob, run, hour, p.clockOffset())
+	job, err := newJob(cronJob, name+"-run-", hour, p.clockOffset())
 	if err != nil {
 		return product.Usage{}, fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
 	}
@@ -39,7 +39,8 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 	if err := writeJSON(file, job); err != nil {
 		return product.Usage{}, err
 	}
-	if _, err := p.Kubectl.Run(ctx, "create", "-f", file); err != nil {
+	run, err := p.Kubectl.Run(ctx, "create", "-f", file, "--output=jsonpath={.metadata.name}")
+	if err != nil {
 		return product.Usage{}, err
 	}
 	if err := p.finish(ctx, namespace, run, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15"))); err != nil {
@@ -109,9 +110,9 @@ func (p *Product) WaitForCronJobs(ctx context.Context) error {
 	})
 }
 
-// newJob is the Job that the CronJob would make, under another name, at another
-// hour, and with a moved clock.
-func newJob(cronJob object, run string, hour time.Time, offset time.Duration) (object, error) {
+// newJob is the Job that the CronJob would make, under a name that the API server
+// completes, at another hour, and with a moved clock.
+func newJob(cronJob object, prefix string, hour time.Time, offset time.Duration) (object, error) {
 	template := at(cronJob, "spec", "jobTemplate")
 	loader, err := loaderAt(template, offset)
 	if err != nil {
@@ -121,8 +122,12 @@ func newJob(cronJob object, run string, hour time.Time, offset time.Duration) (o
 	env = slices.DeleteFunc(env, func(v any) bool { return name(v) == scheduled })
 	loader["env"] = append(env, object{"name": scheduled, "value": hour.UTC().Format(time.RFC3339)})
 
-	metadata := at(template, "metadata")
-	metadata["name"], metadata["namespace"] = run, at(cronJob, "metadata")["namespace"]
+	owner, metadata := at(cronJob, "metadata"), at(template, "metadata")
+	metadata["generateName"], metadata["namespace"] = prefix, owner["namespace"]
+	metadata["ownerReferences"] = []object{{
+		"apiVersion": "batch/v1", "kind": "CronJob", "name": owner["name"], "uid": owner["uid"], "controller": true,
+	}}
+	at(metadata, "annotations")["cronjob.kubernetes.io/instantiate"] = "manual"
 	job := object{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"]}
 	at(job, "spec")["backoffLimit"] = 0 // A run that fails is looked at.
 	return job, nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
-	"github.com/provider-finops/provider-finops/cluster/product"
 )
 
 // packageTimeout is how long Crossplane and the node may take to replace the pod.
@@ -38,6 +37,14 @@ type Packaged struct {
 
 	runtime string // The DeploymentRuntimeConfig, as the example has it.
 	changes int
+}
+
+// NewPackaged is the product as the package of that reference, with its logs in the
+// folder.
+func NewPackaged(root, dir, reference string) *Packaged {
+	p := &Packaged{Product: Product{Root: root, Dir: dir}, Package: reference}
+	p.restart = p.apply
+	return p
 }
 
 // Install applies the examples, with what is different here, and waits until the
@@ -68,28 +75,6 @@ func (p *Packaged) Install(ctx context.Context) error {
 		}
 	}
 	return p.apply(ctx)
-}
-
-// MoveTo sets business time and restarts the controller there.
-func (p *Packaged) MoveTo(ctx context.Context, at time.Time) error {
-	p.SetTime(at)
-	return p.apply(ctx)
-}
-
-// Configure restarts the controller with these flags and variables; see the
-// Product's.
-func (p *Packaged) Configure(ctx context.Context, words []string) error {
-	s, err := parseSettings(words)
-	if err != nil {
-		return err
-	}
-	p.settings = s
-	return p.apply(ctx)
-}
-
-// NextHour is the Product's, with the other way to move.
-func (p *Packaged) NextHour(ctx context.Context) (time.Time, []string, error) {
-	return product.NextHour(ctx, p, p.Kubectl)
 }
 
 // apply tells Crossplane how the controller is to run, and waits until it does.
@@ -168,15 +153,5 @@ func (p *Packaged) ready(ctx context.Context) error {
 		said, listen := p.Kubectl.Run(ctx, "logs", "-n", packageNamespace, "-l", packagePods, "--tail=15")
 		return errors.Join(fmt.Errorf("%w\n%s%s", err, seen, said), look, listen)
 	}
-	p.stopFollowing()
-	var err error
-	p.log, err = process.Start(process.Spec{
-		Name: "controller", Path: p.Kubectl.Path, LogDir: p.Dir,
-		Args: []string{"logs", "--follow", "-n", packageNamespace, "-l", packagePods, "--tail=-1"},
-		Env:  p.Kubectl.Environment(),
-	})
-	if err != nil {
-		return err
-	}
-	return product.WaitUntilAsked(ctx, p.Kubectl, p.Dir)
+	return p.follow(ctx, packageNamespace, packagePods)
 }

@@ -48,7 +48,7 @@ type loop struct {
 // Run brings up the cluster, says how to use it, and follows changes until the
 // context ends. Then everything goes.
 func Run(ctx context.Context, o Options) error {
-	if err := stay.Clean(o.Root); err != nil {
+	if err := stay.Clean(o.Root, "dev"); err != nil {
 		return err
 	}
 	owner, err := process.Self()

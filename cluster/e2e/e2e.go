@@ -24,12 +24,16 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/isolation"
 	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/product"
+	"github.com/provider-finops/provider-finops/cluster/stay"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
 
 // begin is the business time at which every story begins, so that stories can
 // name hours and figures. The first recorded hour tells about it.
 var begin = time.Date(2031, time.March, 3, 8, 20, 0, 0, time.UTC)
+
+// kind is what the folders of runs are called by; see package stay.
+const kind = "e2e"
 
 // Options of a run.
 type Options struct {
@@ -91,11 +95,21 @@ func Run(ctx context.Context, o Options) error {
 }
 
 func (r *run) prepare(ctx context.Context) (err error) {
-	if err := os.MkdirAll(reports(r.Root), 0o755); err != nil {
+	if err := os.RemoveAll(r.reports()); err != nil { // Those of an earlier run say nothing of this one.
+		return fmt.Errorf("cannot remove old reports: %w", err)
+	}
+	if err := os.MkdirAll(r.reports(), 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder for reports: %w", err)
 	}
-	if r.dir, err = os.MkdirTemp(filepath.Join(r.Root, "_output"), "e2e-"); err != nil {
-		return fmt.Errorf("cannot make a folder for the stories: %w", err)
+	if err := stay.Clean(r.Root, kind); err != nil {
+		return err
+	}
+	owner, err := process.Self()
+	if err != nil {
+		return err
+	}
+	if r.dir, err = stay.Folder(r.Root, kind, owner.String()); err != nil {
+		return err
 	}
 	if r.harness, err = os.Executable(); err != nil {
 		return fmt.Errorf("cannot find the harness's own program: %w", err)
@@ -130,7 +144,7 @@ func (r *run) all(ctx context.Context, stories []story) error {
 	}
 	running.Wait()
 	bad := slices.DeleteFunc(failed, func(err error) bool { return err == nil })
-	_, _ = fmt.Fprintf(r.Out, "%s, %d failed; reports are in %s\n", count(len(stories)), len(bad), reports(r.Root))
+	_, _ = fmt.Fprintf(r.Out, "%s, %d failed; reports are in %s\n", count(len(stories)), len(bad), r.reports())
 	return errors.Join(bad...)
 }
 
@@ -148,15 +162,8 @@ func outcome(err error) string {
 	return "passed"
 }
 
-func (r *run) reportName(s story) string {
-	name := s.suite + "-" + s.name
-	if r.On == OnNamed {
-		return OnNamed + "-" + name
-	}
-	return name
-}
-
-func reports(root string) string { return filepath.Join(root, "_output", "reports") }
+// reports is the folder of the reports of the place.
+func (r *run) reports() string { return filepath.Join(r.Root, "_output", "reports", r.On) }
 
 // story gives the story a world and lets kuttl tell it.
 func (r *run) story(ctx context.Context, s story, out io.Writer) error {
@@ -223,7 +230,7 @@ func (r *run) kuttl(ctx context.Context, s story, dir string, out io.Writer, too
 		"test", filepath.Join(r.folder(), s.suite),
 		"--config=" + filepath.Join(r.Root, suites, "kuttl-test.yaml"), "--test=" + s.name,
 		"--skip-delete", // The cluster goes anyway, or waits for a run.
-		"--artifacts-dir=" + reports(r.Root), "--report=xml", "--report-name=" + r.reportName(s),
+		"--artifacts-dir=" + r.reports(), "--report=xml", "--report-name=" + s.suite + "-" + s.name,
 	}, flags...)
 	cmd := process.Command(ctx, tools.Path("kubectl-kuttl"), args...)
 	cmd.Dir = dir

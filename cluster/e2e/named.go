@@ -46,7 +46,7 @@ func (r *run) tellBeside(ctx context.Context, s story, kubeconfig, dir string, o
 		return err
 	}
 	kubectl := product.Kubectl{Path: tools.Path("kubectl"), Kubeconfig: kubeconfig, Cache: filepath.Join(dir, "kubectl-cache"), Dir: r.Root}
-	p := &deployed.Found{Product: deployed.Product{Kubectl: kubectl, Root: r.Root, Dir: dir}}
+	p := deployed.NewFound(kubectl, r.Root, dir)
 	if err := p.Look(ctx); err != nil {
 		return err
 	}
@@ -56,12 +56,35 @@ func (r *run) tellBeside(ctx context.Context, s story, kubeconfig, dir string, o
 		return err
 	}
 	env := []string{"KUBECONFIG=" + kubeconfig, "KUBECACHEDIR=" + kubectl.Cache, "DSN=" + os.Getenv(DatabaseVariable), "PSQL=psql"}
-	told := r.serve(ctx, s, dir, out, p, tools, env, "--namespace="+namespace)
+	tell := func() error { return r.serve(ctx, s, dir, out, p, tools, env, "--namespace="+namespace) }
+	var told error
+	if r.Stories != "" {
+		told = tell()
+	} else {
+		told = tellOurs(ctx, s, p, namespace, tell)
+	}
 
 	ctx = context.WithoutCancel(ctx) // Told to stop, we tidy up all the same.
+	restored := p.Restore(ctx)
 	_, deleted := kubectl.Run(ctx, "delete", "namespace", namespace, "--wait=false")
 	if deleted == nil {
 		_, _ = fmt.Fprintf(out, "namespace %s is deleted; what was activated in it stays until its hour is over and a run has charged it\n", namespace)
 	}
-	return errors.Join(told, p.Restore(ctx), deleted)
+	return errors.Join(told, restored, deleted)
+}
+
+// tellOurs sets the clock that one of our own stories may go by, and removes what
+// it makes outside of its namespace, before the clock is what it was.
+func tellOurs(ctx context.Context, s story, p *deployed.Found, namespace string, tell func() error) error {
+	before, err := lookAround(ctx, p.Kubectl)
+	if err != nil {
+		return err
+	}
+	if !atMachineTime(s) {
+		if err := p.MoveTo(ctx, begin); err != nil {
+			return err
+		}
+	}
+	told := tell()
+	return errors.Join(told, before.remove(context.WithoutCancel(ctx), namespace))
 }

@@ -49,6 +49,7 @@ func TellOnNode(ctx context.Context, o Options, dir, binary string) error {
 	if len(found) != 1 {
 		return fmt.Errorf("%q is not one story", o.Selected)
 	}
+	o.On = OnNode
 	r := run{Options: o, binary: binary, dir: dir}
 	if r.harness, err = os.Executable(); err != nil {
 		return fmt.Errorf("cannot find the harness's own program: %w", err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // The places in which stories are told.
@@ -41,7 +42,7 @@ const hoursSuite = "hours"
 func suits(place string, s story, w world) bool {
 	switch place {
 	case OnNamed:
-		return s.suite == anywhereSuite
+		return s.suite == anywhereSuite && possible(place, w)
 	case OnNode:
 		return possible(place, w)
 	default:
@@ -53,7 +54,7 @@ func suits(place string, s story, w world) bool {
 func possible(place string, w world) bool {
 	switch place {
 	case OnNamed:
-		return !w.Crossplane
+		return !w.Crossplane && w.Own == ""
 	case OnNode:
 		return !w.Crossplane || w.Pods != ""
 	default:
@@ -78,17 +79,24 @@ func (r *run) choose() ([]story, error) {
 		return found, err
 	}
 	var chosen []story
+	var left strings.Builder
 	for _, s := range found {
 		w, err := worldOf(r.Root, s)
 		if err != nil {
 			return nil, err
 		}
-		if possible(r.On, w) && (r.Selected != "" || suits(r.On, s, w)) {
+		switch {
+		case possible(r.On, w) && (r.Selected != "" || suits(r.On, s, w)):
 			chosen = append(chosen, s)
+		case r.On == OnNamed && w.Own != "":
+			_, _ = fmt.Fprintf(&left, "\n  %s: %s", s, w.Own)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("what is selected cannot be told here: choose another place with --on, of %q", Places)
+	switch {
+	case len(chosen) == 0:
+		return nil, fmt.Errorf("what is selected cannot be told here: choose another place with --on, of %q%s", Places, &left)
+	case left.Len() > 0 && r.Selected != "":
+		_, _ = fmt.Fprintf(r.Out, "These cannot be told in a cluster of yours, and are left out:%s\n", &left)
 	}
 	return chosen, nil
 }

@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +30,7 @@ func TestSuits(t *testing.T) {
 		"OnlyAsPods":   {reason: "Some is about nothing else.", place: OnControlPlane, suite: "package", world: world{Crossplane: true, Pods: onlyAsPods}},
 		"Harmless":     {reason: "In a user's cluster nobody is disturbed …", place: OnNamed, suite: anywhereSuite, want: true},
 		"Elections":    {reason: "… so nobody is elected there …", place: OnNamed, suite: "finops"},
+		"Own":          {reason: "What needs a cluster of our own is not told there at all.", place: OnNamed, suite: anywhereSuite, world: world{Own: "it deletes something"}},
 		"Time":         {reason: "… and no clock is moved.", place: OnNamed, suite: hoursSuite},
 	}
 	for name, tc := range cases {
@@ -75,7 +80,54 @@ func TestChoose(t *testing.T) {
 	if stories, err := (&run{Options: Options{Root: root, On: OnControlPlane, Selected: "package/as-a-pod"}}).choose(); err == nil {
 		t.Errorf("got %v, want a story that needs a node to be refused", stories)
 	}
+	const ours = "finops/first-bill"
+	if stories, err := (&run{Options: Options{Root: root, On: OnNamed, Selected: ours}}).choose(); err == nil || !strings.Contains(err.Error(), ours+": it knows") {
+		t.Errorf("got %v, %v, want to be told why %s needs a cluster of our own", stories, err, ours)
+	}
+	var said strings.Builder
+	stories, err = (&run{Options: Options{Root: root, On: OnNamed, Selected: "finops", Out: &said}}).choose()
+	if err != nil || len(stories) == 0 || !strings.Contains(said.String(), ours+": it knows") {
+		t.Errorf("got %v, %v and %q, want the suite without %s", stories, err, &said, ours)
+	}
 	if _, err := (&run{Options: Options{Root: root, On: "elsewhere"}}).choose(); err == nil {
 		t.Error("want a place that is not there to be refused")
+	}
+}
+
+// TestGuide holds what the guide says of a user's cluster against the stories.
+func TestGuide(t *testing.T) {
+	root, err := toolbox.ProjectRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "guides", "test-in-ci.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(guide), "| Stories of `finops` |")
+	said := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		for _, name := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(cells[1], -1) {
+			said[name[1]] = strings.HasPrefix(cells[len(cells)-2], " yes")
+		}
+	}
+	stories, err := findStories(root, "finops")
+	if err != nil {
+		t.Fatal(err)
+	}
+	are := map[string]bool{}
+	for _, s := range stories {
+		w, err := worldOf(root, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		are[s.name] = possible(OnNamed, w)
+	}
+	if diff := cmp.Diff(are, said); diff != "" {
+		t.Errorf("stories that can be told in a user's cluster: -are, +said:\n%s", diff)
 	}
 }

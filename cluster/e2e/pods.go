@@ -20,7 +20,7 @@ const packageSuite = "package"
 // starts the package itself. The registry has it, with its image; containerd
 // pulls it from there.
 func (r *run) tellPackageHere(ctx context.Context, s story, w world, dir string, out io.Writer) error {
-	p := &deployed.Packaged{Product: deployed.Product{Root: r.Root, Dir: dir}, Package: crossplane.Reference(crossplane.Package, packageVersions[0])}
+	p := deployed.NewPackaged(r.Root, dir, crossplane.Reference(crossplane.Package, packageVersions[0]))
 	world, err := installation.Start(ctx, installation.Options{
 		Root: r.Root, Dir: dir, Programs: toolbox.Kuttl, Anchor: anchor(s), Now: p.Now, Binary: r.binary,
 		Node: true, Still: true, Progress: out, // The steps run what is to run.

@@ -43,6 +43,9 @@ type world struct {
 
 	// Installed says that the package is installed and its kinds are served.
 	Installed bool `json:"installed"`
+
+	// Own says why the story cannot be told in somebody's cluster; empty: it can.
+	Own string `json:"own"`
 }
 
 // What a story of Crossplane's says about pods.
@@ -170,7 +173,7 @@ func Tell(ctx context.Context, root, dir, binary, name string, out io.Writer) er
 	if err := isolation.Open(crossplane.ServiceNetwork); err != nil {
 		return err
 	}
-	r := run{Options: Options{Root: root, Out: out}, binary: binary}
+	r := run{Options: Options{Root: root, On: OnControlPlane, Out: out}, binary: binary}
 	if r.harness, err = os.Executable(); err != nil {
 		return fmt.Errorf("cannot find the harness's own program: %w", err)
 	}

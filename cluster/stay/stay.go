@@ -1,6 +1,6 @@
-// Package stay is about clusters that keep running: each has a folder of its
-// own, named after the process it belongs to, and leaves in it how somebody in
-// another terminal gets at it.
+// Package stay is about what runs for a while: it has a folder of its own in the
+// repository, named after the process it belongs to. A cluster that keeps running
+// leaves in it how somebody in another terminal gets at it.
 package stay
 
 import (
@@ -56,18 +56,18 @@ func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'
 // Attach returns the lines of what runs. Where several do, the name, or the
 // beginning of it, says which.
 func Attach(root, name string) (string, error) {
-	offers, err := find(root)
+	folders, err := find(root)
 	if err != nil {
 		return "", err
 	}
-	var running, matching []offer
-	for _, o := range offers {
-		if !o.owner.Lives() {
+	var running, matching []folder
+	for _, f := range folders {
+		if !f.offers || !f.owner.Lives() {
 			continue
 		}
-		running = append(running, o)
-		if strings.HasPrefix(filepath.Base(o.dir), name) {
-			matching = append(matching, o)
+		running = append(running, f)
+		if strings.HasPrefix(filepath.Base(f.dir), name) {
+			matching = append(matching, f)
 		}
 	}
 	switch {
@@ -85,44 +85,46 @@ func Attach(root, name string) (string, error) {
 	return string(text), nil
 }
 
-// Clean removes the folders of what was killed hard. Those that somebody has
-// ended keep the logs that they have kept on purpose, as they offer nothing.
-func Clean(root string) error {
-	offers, err := find(root)
-	for _, o := range offers {
-		if !o.owner.Lives() {
-			err = errors.Join(err, os.RemoveAll(o.dir))
+// Clean removes the folders of what was killed hard, and those that runs of the
+// kind have kept for their logs: the next one has begun. Of the kind "" all are.
+// What still runs keeps its own.
+func Clean(root, kind string) error {
+	folders, err := find(root)
+	for _, f := range folders {
+		if ended := f.offers || kind == "" || kind == f.kind; ended && !f.owner.Lives() {
+			err = errors.Join(err, os.RemoveAll(f.dir))
 		}
 	}
 	return err
 }
 
-// An offer is a folder with a file about how to attach.
-type offer struct {
-	dir   string
-	owner process.Owner
+// A folder is that of something that runs, or has run.
+type folder struct {
+	dir, kind string
+	owner     process.Owner
+	offers    bool // It says how to attach: nobody has ended it in order.
 }
 
-func find(root string) ([]offer, error) {
-	files, err := filepath.Glob(filepath.Join(output(root), "*-*-*-*", environment))
+func find(root string) ([]folder, error) {
+	dirs, err := filepath.Glob(filepath.Join(output(root), "*-*-*-*"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for what runs: %w", err)
 	}
-	var found []offer
-	for _, file := range files {
-		dir := filepath.Dir(file)
-		_, text, _ := strings.Cut(filepath.Base(dir), "-")
+	var found []folder
+	for _, dir := range dirs {
+		kind, text, _ := strings.Cut(filepath.Base(dir), "-")
 		if owner, err := process.ParseOwner(text); err == nil { // Others are not ours.
-			found = append(found, offer{dir, owner})
+			_, missing := os.Stat(filepath.Join(dir, environment))
+			found = append(found, folder{dir, kind, owner, missing == nil})
 		}
 	}
 	return found, nil
 }
 
-func names(offers []offer) string {
-	text := make([]string, 0, len(offers))
-	for _, o := range offers {
-		text = append(text, filepath.Base(o.dir))
+func names(folders []folder) string {
+	text := make([]string, 0, len(folders))
+	for _, f := range folders {
+		text = append(text, filepath.Base(f.dir))
 	}
 	slices.Sort(text)
 	return strings.Join(text, ", ")

@@ -102,18 +102,35 @@ func TestAttach(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	root := t.TempDir()
+	kept := func(kind, owner string) string { // It offers nothing: it has failed and kept its logs, or is beginning.
+		dir, err := Folder(root, kind, owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
 	running, killed := offered(t, root, "dev", self(t), ""), offered(t, root, "node", nobody(t), "")
-	kept, err := Folder(root, "demo", nobody(t)) // It has failed and kept its logs; it offers nothing.
-	if err != nil {
-		t.Fatal(err)
+	failed, other, beginning := kept("e2e", nobody(t)), kept("demo", nobody(t)), kept("e2e", self(t))
+	there := func() map[string]bool {
+		found := map[string]bool{}
+		for _, dir := range []string{running, killed, failed, other, beginning} {
+			_, err := os.Stat(dir)
+			found[dir] = err == nil
+		}
+		return found
 	}
-	if err := Clean(root); err != nil {
-		t.Fatal(err)
-	}
-	for dir, want := range map[string]bool{running: true, killed: false, kept: true} {
-		_, err := os.Stat(dir)
-		if diff := cmp.Diff(want, err == nil); diff != "" {
-			t.Errorf("%s is there: -want, +got:\n%s", filepath.Base(dir), diff)
+	for _, step := range []struct {
+		kind string
+		want map[string]bool
+	}{
+		{"e2e", map[string]bool{running: true, killed: false, failed: false, other: true, beginning: true}},
+		{"", map[string]bool{running: true, killed: false, failed: false, other: false, beginning: true}},
+	} {
+		if err := Clean(root, step.kind); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, there()); diff != "" {
+			t.Errorf("after Clean of kind %q these are there: -want, +got:\n%s", step.kind, diff)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (w withCrossplane) outside(ctx context.Context) (err error) {
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		return fmt.Errorf("cannot open the folder: %w", err)
 	}
-	if err := stay.Clean(w.root); err != nil {
+	if err := stay.Clean(w.root, "crossplane"); err != nil {
 		return err
 	}
 	owner, err := process.Self()

@@ -54,15 +54,17 @@ Then everything is stopped, and all data removed.`,
 var cleanCommand = command{
 	name:    "clean",
 	summary: "Remove what harnesses have left that were killed hard.",
-	details: `That is temporary folders, and with a node control groups; the kernel has taken
-away the rest. The next start does the same. What still runs is left alone.`,
+	details: `That is temporary folders, and the logs of what failed; the next run of the same
+kind does the same. The kernel has taken away the rest, and of a node its first
+process: only if that was killed too, control groups are left to this. What still
+runs is left alone.`,
 	define: func(*flag.FlagSet) func(context.Context, []string) error {
 		return func(ctx context.Context, _ []string) error {
 			root, err := toolbox.ProjectRoot(".")
 			if err != nil {
 				return err
 			}
-			return errors.Join(realm.Clean(ctx), stay.Clean(root), process.CleanFolders())
+			return errors.Join(realm.Clean(ctx), stay.Clean(root, ""), process.CleanFolders())
 		}
 	},
 }
@@ -72,6 +74,9 @@ away the rest. The next start does the same. What still runs is left alone.`,
 func enterRealm(ctx context.Context) error {
 	root, err := toolbox.ProjectRoot(".")
 	if err != nil {
+		return err
+	}
+	if err := stay.Clean(root, "node"); err != nil {
 		return err
 	}
 	if err := prepareNode(ctx, root); err != nil {
@@ -89,9 +94,6 @@ func enterRealm(ctx context.Context) error {
 func prepareNode(ctx context.Context, root string) error {
 	if os.Geteuid() != 0 {
 		return realm.ErrNotRoot
-	}
-	if err := stay.Clean(root); err != nil {
-		return err
 	}
 	if _, err := node.Find(ctx, os.Stderr); err != nil {
 		return err
@@ -136,14 +138,33 @@ func runNode(ctx context.Context, parts testbed.Parts) error {
 	if err != nil {
 		return err
 	}
-	if err := stay.Offer(dir, lines, []string{bed.Tools.Dir, filepath.Dir(bed.Psql)}); err != nil {
+	harness, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find the harness's own program: %w", err)
+	}
+	if err := stay.Offer(dir, lines, []string{bed.Tools.Dir, filepath.Dir(bed.Psql), filepath.Dir(harness)}); err != nil {
 		return err
 	}
 	for _, line := range lines {
 		fmt.Println(line)
 	}
+	fmt.Fprintf(os.Stderr, nodeHint, root)
 	return bed.Wait(ctx)
 }
+
+// nodeHint is for people; what is printed otherwise is for programs.
+const nodeHint = `
+The cluster runs. In another terminal:
+
+  cd %s
+  eval "$(_output/harness attach node)"
+
+  kubectl get nodes
+  psql "$DSN" -c 'SELECT version()'
+
+To stop and remove everything: Ctrl-C here.
+
+`
 
 // leadOutside lets the machine reach the parts, and says where.
 func leadOutside(bed *testbed.Testbed, dir string) (lines []string, stop func(), err error) {
@@ -164,10 +185,12 @@ func leadOutside(bed *testbed.Testbed, dir string) (lines []string, stop func(),
 	}
 	kubeconfig, failed := bed.KubeconfigAt(dir, expose("127.0.0.1:443"))
 	err = errors.Join(err, failed)
+	dsn := moved(bed.DSN, expose, &err)
 	lines = []string{
 		"KUBECONFIG=" + kubeconfig,
 		"KUBECACHEDIR=" + testbed.KubectlCache(kubeconfig),
-		testbed.PostgresVariable + "=" + moved(bed.DSN, expose, &err),
+		"DSN=" + dsn,
+		testbed.PostgresVariable + "=" + dsn,
 		testbed.OpenCostVariable + "=" + moved(bed.OpenCost, expose, &err),
 		"IMAGE=" + imageReference,
 		"POD_POSTGRES=" + bed.DSN,

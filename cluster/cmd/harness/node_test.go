@@ -21,7 +21,7 @@ import (
 )
 
 // A harness with a node may be killed while pods run: what the machine sees is
-// gone with it, or with the next start.
+// gone with it, but for a folder, which the next start removes.
 func TestNodeKilled(t *testing.T) {
 	if os.Geteuid() != 0 {
 		out, err := harness(t, nodeCommand.name).CombinedOutput()
@@ -39,6 +39,7 @@ func TestNodeKilled(t *testing.T) {
 	}
 	_ = killed.cmd.Wait() // It was killed.
 	waitFor(t, "everybody to be gone", func() error { return gone(killed.cmd.Process.Pid) })
+	asBefore(t, killed.cmd.Process.Pid, before)
 
 	again := startNode(t)
 	again.kubectl(t, "get", "node", "finops-node")
@@ -48,15 +49,11 @@ func TestNodeKilled(t *testing.T) {
 	if err := again.cmd.Wait(); err != nil {
 		t.Errorf("the second harness was not killed, and failed: %v", err)
 	}
-	waitFor(t, "the machine to be as it was", func() error {
-		if diff := cmp.Diff(before, survey(t)); diff != "" {
-			return fmt.Errorf("-before, +after:\n%s", diff)
-		}
-		return nil
-	})
+	asBefore(t, again.cmd.Process.Pid, before)
 	for _, run := range []*nodeRun{killed, again} {
-		if left := leftBy(t, run); len(left) > 0 {
-			t.Errorf("there is still %v", left)
+		kubeconfig, _ := strings.CutPrefix(run.env[0], "KUBECONFIG=")
+		if _, err := os.Stat(filepath.Dir(kubeconfig)); err == nil {
+			t.Errorf("there is still %s", filepath.Dir(kubeconfig))
 		}
 	}
 }
@@ -111,18 +108,22 @@ func (r *nodeRun) kubectl(t *testing.T, args ...string) {
 	}
 }
 
-// leftBy are the folder and the control groups of a run.
-func leftBy(t *testing.T, r *nodeRun) []string {
+// asBefore says that no control group of the run is left, nor anything else that
+// the machine had not.
+func asBefore(t *testing.T, pid int, before map[string][]string) {
 	t.Helper()
-	kubeconfig, _ := strings.CutPrefix(r.env[0], "KUBECONFIG=")
-	left, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/finops-%d-*", r.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
+	for _, pattern := range []string{"/sys/fs/cgroup/finops-%d-*", "/sys/fs/cgroup/*/finops-%d-*"} {
+		left, err := filepath.Glob(fmt.Sprintf(pattern, pid))
+		if err != nil || len(left) > 0 {
+			t.Errorf("there is still %v; error %v", left, err)
+		}
 	}
-	if _, err := os.Stat(filepath.Dir(kubeconfig)); err == nil {
-		left = append(left, filepath.Dir(kubeconfig))
-	}
-	return left
+	waitFor(t, "the machine to be as it was", func() error {
+		if diff := cmp.Diff(before, survey(t)); diff != "" {
+			return fmt.Errorf("-before, +after:\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // survey is what the machine has that a node makes more of.
