@@ -3,19 +3,12 @@ package charge
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 )
-
-// pageSize is how many objects are read at a time. Only one page of whole
-// objects is ever held.
-const pageSize = 200
 
 // A world is what the API server says at the start of a run. All of it was read
 // from the server, in this run.
@@ -73,36 +66,4 @@ func (r *run) gather(ctx context.Context) (world, error) {
 		w.collecting = w.collecting || j.Spec.Type == v1alpha1.CostJobTypeResourceCostCollection
 	}
 	return w, nil
-}
-
-// items lists a kind in all namespaces, a page at a time, and hands out the
-// objects. The last may come with an error, and is then none.
-func items[I, T any, L interface {
-	*T
-	client.ObjectList
-}](ctx context.Context, r *run, of func(L) []I) iter.Seq2[*I, error] {
-	return func(yield func(*I, error) bool) {
-		for token := ""; ; {
-			page := L(new(T))
-			if err := r.list(ctx, page, token); err != nil {
-				yield(nil, err)
-				return
-			}
-			found := of(page)
-			for i := range found {
-				if !yield(&found[i], nil) {
-					return
-				}
-			}
-			if token = page.GetContinue(); token == "" {
-				return
-			}
-		}
-	}
-}
-
-func (r *run) list(ctx context.Context, page client.ObjectList, token string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.KubernetesOperationTimeout)
-	defer cancel()
-	return r.client.List(ctx, page, client.Limit(pageSize), client.Continue(token))
 }
