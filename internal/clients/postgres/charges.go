@@ -31,6 +31,9 @@ var (
 	hasChargesSQL string
 )
 
+// expectManySQL is withoutLoopsSQL within a transaction.
+const expectManySQL = "SET LOCAL enable_nestloop = off"
+
 // A Charge is what a Subscription owes for one hour and one source.
 type Charge struct {
 	SubscriptionUID string
@@ -161,6 +164,15 @@ func (c Charge) appendTo(row []any) ([]any, error) {
 		uid, c.WindowStart, c.Source, c.AmountMicros, quantity, c.UnitPriceMicros, absent(c.Currency), c.Finalized,
 		c.OfferingVersionID, c.SubscriptionVersionID, book, details,
 	), nil
+}
+
+// ExpectMany tells the server, until the transaction ends, that what is staged in
+// it speaks for very many Subscriptions, whatever its statistics say.
+func ExpectMany(ctx context.Context, db DB) error {
+	if _, err := db.Exec(ctx, expectManySQL); err != nil {
+		return fmt.Errorf("cannot prepare for many charges: %w", err)
+	}
+	return nil
 }
 
 // StageWindows takes in what the batch speaks for.

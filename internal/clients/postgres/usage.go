@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"math/big"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,27 +20,28 @@ var (
 	//go:embed sql/create_usage_lives.sql
 	createUsageLivesSQL string
 
+	//go:embed sql/add_usage_sources.sql
+	addUsageSourcesSQL string
+
 	//go:embed sql/usage.sql
 	usageSQL string
 )
 
-// withoutJITSQL keeps the server from compiling the large statements of a run,
-// which takes longer than they do.
-const withoutJITSQL = "SET jit = off;"
+const (
+	// withoutJITSQL keeps the server from compiling the large statements of a run,
+	// which takes longer than they do.
+	withoutJITSQL = "SET jit = off;"
 
-// A UsageSource selects allocation rows for a Subscription. Empty fields are
-// not set; a source of which nothing is set selects everything, so it has to be
-// left out.
-type UsageSource struct {
-	Kind      string
-	Name      string
-	Namespace string
-}
+	// withoutLoopsSQL keeps it from comparing each row of one table with each of
+	// another. It has no statistics of the hours that were written last, takes them
+	// for nearly empty, and then would.
+	withoutLoopsSQL = "SET enable_nestloop = off;"
+)
 
 // A UsageSubject is a Subscription whose usage is asked for. Subjects are known
 // by their place in the list that is staged.
 type UsageSubject struct {
-	Sources     []UsageSource
+	VersionID   int64 // Of the mirror row that has its usage sources.
 	ActiveFrom  time.Time
 	ActiveTo    time.Time // Zero for a life that goes on.
 	FirstWindow time.Time // The hours from FirstWindow to EndWindow, not included,
@@ -49,58 +49,37 @@ type UsageSubject struct {
 }
 
 // StageUsage tells the session of a connection whose usage [Usage] will ask
-// for. Call it once per session, for a usage that is to be read on it.
-func StageUsage(ctx context.Context, db DB, subjects iter.Seq[UsageSubject]) error {
+// for. The session serves nothing else from then on, so close the connection
+// afterwards. The usage sources do not leave the database: there may be any number
+// of them.
+func StageUsage(ctx context.Context, db DB, clusterID string, subjects iter.Seq[UsageSubject]) error {
 	if _, err := db.Exec(ctx, createUsageSourcesSQL+createUsageLivesSQL+withoutJITSQL); err != nil {
 		return fmt.Errorf("cannot prepare for usage sources: %w", err)
 	}
 
-	columns := []string{"subscription", "first_window", "end_window", "namespace", "kind", "controller", "pod"}
-	if _, err := copyRows(ctx, db, "usage_sources", columns, sourceRows(subjects)); err != nil {
-		return fmt.Errorf("cannot stage usage sources: %w", err)
-	}
-	columns = []string{"subscription", "active_from", "active_to"}
+	columns := []string{"subscription", "version_id", "active_from", "active_to", "first_window", "end_window"}
 	if _, err := copyRows(ctx, db, "usage_lives", columns, lifeRows(subjects)); err != nil {
 		return fmt.Errorf("cannot stage the lives of metered subscriptions: %w", err)
 	}
+	if _, err := db.Exec(ctx, addUsageSourcesSQL, pgx.StrictNamedArgs{"cluster_id": clusterID}); err != nil {
+		return fmt.Errorf("cannot stage usage sources: %w", err)
+	}
 	// Nobody analyzes temporary tables by himself, and the plan is worth it.
-	if _, err := db.Exec(ctx, "ANALYZE usage_sources, usage_lives"); err != nil {
+	if _, err := db.Exec(ctx, "ANALYZE usage_sources, usage_lives;"+withoutLoopsSQL); err != nil {
 		return fmt.Errorf("cannot analyze the staged usage sources: %w", err)
 	}
 	return nil
 }
 
-func sourceRows(subjects iter.Seq[UsageSubject]) iter.Seq2[[]any, error] {
-	return func(yield func([]any, error) bool) {
-		n := int32(0)
-		for subject := range subjects {
-			for _, s := range subject.Sources {
-				if strings.Contains(s.Kind+s.Namespace+s.Name, "\x00") {
-					continue // No text of the database holds one, so it selects nothing.
-				}
-				row := []any{n, subject.FirstWindow, subject.EndWindow, absent(s.Namespace), absent(strings.ToLower(s.Kind)), absent(s.Name), nil}
-				if s.Kind == "Pod" {
-					// The name is that of a pod, and the kind says nothing else.
-					row[4], row[5], row[6] = nil, nil, absent(s.Name)
-				}
-				if !yield(row, nil) {
-					return
-				}
-			}
-			n++
-		}
-	}
-}
-
 func lifeRows(subjects iter.Seq[UsageSubject]) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		n := int32(0)
-		for subject := range subjects {
+		for s := range subjects {
 			end := int64(math.MaxInt64)
-			if !subject.ActiveTo.IsZero() {
-				end = subject.ActiveTo.Unix()
+			if !s.ActiveTo.IsZero() {
+				end = s.ActiveTo.Unix()
 			}
-			if !yield([]any{n, subject.ActiveFrom.Unix(), end}, nil) {
+			if !yield([]any{n, s.VersionID, s.ActiveFrom.Unix(), end, s.FirstWindow, s.EndWindow}, nil) {
 				return
 			}
 			n++

@@ -89,6 +89,34 @@ func plantRows(t *testing.T, pool *pgxpool.Pool, hour time.Time, rows []referenc
 	}
 }
 
+// plantSources stores a version of somebody with some usage sources, and returns
+// its id.
+func plantSources(t *testing.T, pool *pgxpool.Pool, sources []reference.Source) int64 {
+	t.Helper()
+	list := make([]map[string]string, len(sources))
+	for i, s := range sources {
+		list[i] = map[string]string{}
+		for field, value := range map[string]string{"resourceType": s.Kind, "name": s.Name, "namespace": s.Namespace} {
+			if value != "" || i%2 == 0 { // Left out or empty, it is not set.
+				list[i][field] = value
+			}
+		}
+	}
+	spec := map[string]any{}
+	if len(list) > 0 {
+		spec["usageSources"] = list
+	}
+	var id int64
+	err := pool.QueryRow(t.Context(), `
+		INSERT INTO subscriptions (cluster_id, namespace, name, uid, generation, content_hash, valid_from, offering_namespace, offering_name, spec)
+		VALUES ($1, 'red', 'somebody', gen_random_uuid(), 1, 'planted', $2, 'red', 'offering', $3)
+		RETURNING id`, billed, midday, spec).Scan(&id)
+	if err != nil {
+		t.Fatalf("cannot plant usage sources: %v", err)
+	}
+	return id
+}
+
 // consumed is what one subject used in one hour under one book, in the units of
 // seconds and hours that the sums have once they are divided.
 type consumed struct{ cores, gpus, bytes, pv, network *big.Rat }
@@ -233,11 +261,7 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 		if r.IntN(4) == 0 {
 			subject.EndWindow = midday.Add(2 * time.Hour)
 		}
-		for _, s := range sub.Sources {
-			if s.Name != "" || s.Namespace != "" || (s.Kind != "" && s.Kind != "Pod") {
-				subject.Sources = append(subject.Sources, postgres.UsageSource(s))
-			}
-		}
+		subject.VersionID = plantSources(t, db.Pool, sub.Sources)
 		n := len(subjects)
 		subjects = append(subjects, subject)
 
@@ -264,7 +288,7 @@ func TestUsageAgreesWithTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	if err := postgres.StageUsage(t.Context(), conn, slices.Values(subjects)); err != nil {
+	if err := postgres.StageUsage(t.Context(), conn, billed, slices.Values(subjects)); err != nil {
 		t.Fatal(err)
 	}
 	got := ledger{}

@@ -87,7 +87,7 @@ func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, 
 		return v.result, fmt.Errorf("cannot connect to read charges: %w", err)
 	}
 	defer v.rows.Release()
-	if err := postgres.StageUsage(ctx, v.reader, v.usageSubjects()); err != nil {
+	if err := postgres.StageUsage(ctx, v.reader, v.ClusterID, v.usageSubjects()); err != nil {
 		return v.result, err
 	}
 
@@ -172,9 +172,8 @@ func (v *verification) usageSubjects() iter.Seq[postgres.UsageSubject] {
 			if t.usage < 0 {
 				continue
 			}
-			u := postgres.UsageSubject{ActiveFrom: t.life.ActivatedAt, ActiveTo: t.life.DeactivatedAt, FirstWindow: t.first, EndWindow: t.end}
-			for _, source := range t.sources {
-				u.Sources = append(u.Sources, postgres.UsageSource(source))
+			u := postgres.UsageSubject{
+				VersionID: t.versionID, ActiveFrom: t.life.ActivatedAt, ActiveTo: t.life.DeactivatedAt, FirstWindow: t.first, EndWindow: t.end,
 			}
 			if !yield(u) {
 				return

@@ -27,7 +27,7 @@ func (r *run) charge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer desk.close()
+	defer desk.close(ctx)
 
 	for _, p := range append(r.closedPasses(), r.current()) {
 		if err := desk.settle(ctx, p); err != nil {
@@ -113,6 +113,9 @@ func (d *desk) merge(ctx context.Context, tx pgx.Tx, p pass) (written, deleted i
 		return 0, 0, err
 	}
 	if err = postgres.StageWindows(ctx, tx, d.charged(p)); err != nil {
+		return 0, 0, err
+	}
+	if err = postgres.ExpectMany(ctx, tx); err != nil {
 		return 0, 0, err
 	}
 	if deleted, err = postgres.DeleteVanishedCharges(ctx, tx, d.ClusterID, p.hours); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -12,8 +13,13 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
 )
 
-// deskConns is how many connections a desk needs at once.
-const deskConns = 2
+const (
+	// deskConns is how many connections a desk needs at once.
+	deskConns = 2
+
+	// closing is how long the server may take to say goodbye.
+	closing = 5 * time.Second
+)
 
 // A desk is the two connections a run charges with: usage streams in on one
 // while the rows it becomes stream out on the other.
@@ -44,27 +50,31 @@ func (r *run) openDesk(ctx context.Context) (*desk, error) {
 		}
 	}
 	if len(d.metered) > 0 {
-		err = postgres.StageUsage(ctx, reader, d.usageSubjects())
+		err = postgres.StageUsage(ctx, reader, d.ClusterID, d.usageSubjects())
 	}
 	if err == nil {
 		err = postgres.PrepareCharges(ctx, writer)
 	}
 	if err != nil {
-		d.close()
+		d.close(ctx)
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *desk) close() {
-	d.reader.Release()
+func (d *desk) close(ctx context.Context) {
 	d.writer.Release()
+	// The session of the reader is set up for usage and good for nothing else.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	_ = d.reader.Hijack().Close(ctx) // It has served.
 }
 
 func (d *desk) usageSubjects() iter.Seq[postgres.UsageSubject] {
 	return func(yield func(postgres.UsageSubject) bool) {
 		for _, s := range d.metered {
 			u := postgres.UsageSubject{
+				VersionID:   s.versionID,
 				ActiveFrom:  s.life.ActivatedAt,
 				ActiveTo:    s.life.DeactivatedAt,
 				FirstWindow: s.windows.First,
@@ -72,9 +82,6 @@ func (d *desk) usageSubjects() iter.Seq[postgres.UsageSubject] {
 			}
 			if s.windows.Current {
 				u.EndWindow = d.pinned.Hour.Add(hour.Length)
-			}
-			for _, source := range s.sources {
-				u.Sources = append(u.Sources, postgres.UsageSource(source))
 			}
 			if !yield(u) {
 				return

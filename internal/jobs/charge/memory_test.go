@@ -25,15 +25,22 @@ import (
 const (
 	collectorVariable = "FINOPS_TEST_COLLECTOR_DSN"
 	sizeVariable      = "FINOPS_TEST_COLLECTOR_SIZE"
+	sourcesVariable   = "FINOPS_TEST_COLLECTOR_SOURCES"
 
 	// crowdHour is when the crowd is charged, a day after it was activated.
 	crowdHour = "2026-03-06T00:00:00Z"
 )
 
-// crowdOf is the crowd that is measured: everybody with a fee and two meters.
-func crowdOf(size int) *crowd {
+// crowdOf is the crowd that is measured: everybody with a fee and two meters, and
+// with so many sources besides the one that selects something.
+func crowdOf(size, more int) *crowd {
 	c := &crowd{size: size, make: func(n int) v1alpha1.Subscription {
-		return member(n, "both", at("2026-03-05T00:00:00Z"), v1alpha1.UsageSource{Namespace: fmt.Sprintf("ns-%d", n)})
+		sources := []v1alpha1.UsageSource{{Namespace: fmt.Sprintf("ns-%d", n)}}
+		for i := range more {
+			name := fmt.Sprintf("%s-%d-%d", strings.Repeat("x", 100), n, i)
+			sources = append(sources, v1alpha1.UsageSource{ResourceType: "Deployment", Name: name, Namespace: name})
+		}
+		return member(n, "both", at("2026-03-05T00:00:00Z"), sources...)
 	}}
 	c.offering("both", withMeters(fee(v1alpha1.TickAlignmentHourBoundary, "1", 1000), v1alpha1.MeterCPUHour, v1alpha1.MeterRAMGbHour))
 	return c
@@ -46,13 +53,17 @@ func collect(dsn string) error {
 	if err != nil {
 		return err
 	}
+	more, err := strconv.Atoi(os.Getenv(sourcesVariable))
+	if err != nil {
+		return err
+	}
 	settings := crowdSettings(dsn)
 	settings.Hint.Scheduled = crowdHour
 	debug.SetGCPercent(30) // As the program has it for its jobs.
 	machine := clock.RealClock{}
 	began := machine.Now()
 	err = charge.Run(context.Background(), settings, charge.Dependencies{
-		Client: crowdOf(size).client(), Clock: clocktesting.NewFakePassiveClock(at(settings.Hint.Scheduled)), Log: logr.Discard(),
+		Client: crowdOf(size, more).client(), Clock: clocktesting.NewFakePassiveClock(at(settings.Hint.Scheduled)), Log: logr.Discard(),
 	})
 	if err != nil {
 		return err
@@ -72,10 +83,10 @@ func collect(dsn string) error {
 
 // collectApart runs the collector as a process and returns its peak memory in
 // KiB and its time.
-func collectApart(t testing.TB, dsn string, size int) (peak int64, took time.Duration) {
+func collectApart(t testing.TB, dsn string, size, more int) (peak int64, took time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), collectorVariable+"="+dsn, sizeVariable+"="+strconv.Itoa(size))
+	cmd.Env = append(os.Environ(), collectorVariable+"="+dsn, sizeVariable+"="+strconv.Itoa(size), sourcesVariable+"="+strconv.Itoa(more))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -99,9 +110,9 @@ func TestMemory(t *testing.T) {
 	plantCrowd(t, db, size, at("2026-03-05T00:00:00Z"), 24)
 	plantMirror(t, db, size)
 
-	idle, _ := collectApart(t, db.DSN, 0)
-	first, firstTook := collectApart(t, db.DSN, size)
-	again, againTook := collectApart(t, db.DSN, size)
+	idle, _ := collectApart(t, db.DSN, 0, 0)
+	first, firstTook := collectApart(t, db.DSN, size, 0)
+	again, againTook := collectApart(t, db.DSN, size, 0)
 	var rows int
 	if err := db.Pool.QueryRow(t.Context(), "SELECT count(*) FROM subscription_charges").Scan(&rows); err != nil {
 		t.Fatal(err)
@@ -112,6 +123,33 @@ func TestMemory(t *testing.T) {
 	}
 	if first-idle > most || again-idle > most {
 		t.Errorf("Peak memory above that of an idle run, %d KiB: want at most %d KiB more, got %d and %d", idle, most, first-idle, again-idle)
+	}
+}
+
+// TestMemoryOfSources charges 500 Subscriptions with 300 usage sources of 200
+// bytes each, 30 MB of text. A run holds no more of it than the objects it reads
+// at a time.
+func TestMemoryOfSources(t *testing.T) {
+	const (
+		size, more = 500, 300
+		most       = 20 << 10
+	)
+	db := pgtest.Database(t)
+	plantCrowd(t, db, size, at("2026-03-05T00:00:00Z"), 1)
+
+	few, _ := collectApart(t, db.DSN, size, 0)
+	many, took := collectApart(t, db.DSN, size, more) // Edited: everybody gets a new version.
+	again, againTook := collectApart(t, db.DSN, size, more)
+	t.Logf("%d sources each: peak %d KiB in %s, again %d KiB in %s; with one %d KiB", 1+more, many, took, again, againTook, few)
+	var versions, rows int
+	if err := db.Pool.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM subscriptions), (SELECT count(*) FROM subscription_charges)").Scan(&versions, &rows); err != nil {
+		t.Fatal(err)
+	}
+	if wantVersions, want := 2*size, size*(25+2); versions != wantVersions || rows != want {
+		t.Errorf("Two versions each, a fee for 25 hours and two meters for one: want %d and %d, got %d and %d", wantVersions, want, versions, rows)
+	}
+	if many-few > most || again-few > most {
+		t.Errorf("Peak memory above that with one source each, %d KiB: want at most %d KiB more, got %d and %d", few, most, many-few, again-few)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestOneConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := charge.Run(ctx, settings, charge.Dependencies{
-		Client: crowdOf(3).client(), Clock: clocktesting.NewFakePassiveClock(at(crowdHour)), Log: logr.Discard(),
+		Client: crowdOf(3, 0).client(), Clock: clocktesting.NewFakePassiveClock(at(crowdHour)), Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Errorf("A run on pool_max_conns=1: %v", err)

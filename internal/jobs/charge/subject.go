@@ -12,7 +12,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
 	"github.com/provider-finops/provider-finops/internal/finops/tick"
-	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
@@ -27,7 +26,7 @@ type subject struct {
 	offering        ref.Key
 	soldAt          time.Time // See objects.SoldAt.
 	life            tick.Life
-	sources         []charge.Source
+	sources         selection
 	deleting        bool
 	published       published
 
@@ -62,7 +61,7 @@ func newSubject(s *v1alpha1.Subscription) *subject {
 		offering:        ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
 		soldAt:          objects.SoldAt(s),
 		life:            lifeOf(s),
-		sources:         inputs.Sources(s.Spec.UsageSources),
+		sources:         selectionOf(s.Spec.UsageSources),
 		deleting:        s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),
 		published:       publishedOn(s),
 	}
@@ -148,7 +147,7 @@ func version(s *v1alpha1.Subscription, spec []byte, offeringUID string) postgres
 
 // isChargedAs reports whether an object is charged by what the run has read.
 func (s *subject) isChargedAs(now *v1alpha1.Subscription) bool {
-	return s.lives(lifeOf(now)) && slices.Equal(inputs.Sources(now.Spec.UsageSources), s.sources)
+	return s.lives(lifeOf(now)) && selectionOf(now.Spec.UsageSources) == s.sources
 }
 
 // isRecorded reports whether a mirror row says what the Subscription is charged
@@ -165,9 +164,7 @@ func (s *subject) isRecorded(row postgres.RecordedSubscription) bool {
 	if json.Unmarshal(row.UsageSources, &given) != nil {
 		return false
 	}
-	return s.lives(life) && slices.EqualFunc(inputs.Sources(given), s.sources, func(recorded, now charge.Source) bool {
-		return recorded == charge.Source{Kind: now.Kind, Name: postgres.Storable(now.Name), Namespace: postgres.Storable(now.Namespace)}
-	})
+	return s.lives(life) && selectionOf(given) == s.sources
 }
 
 // knownOtherwise says what a mirror row tells of a life that the object does not,

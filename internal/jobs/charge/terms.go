@@ -99,7 +99,7 @@ func (r *run) bind(s *subject, o *offering) {
 	case o.err != nil:
 		s.fail(fmt.Errorf("cannot use the terms of offering %q: %w", s.offering, o.err))
 	default:
-		bill := charge.NewBill(o.terms, s.life, len(s.sources) > 0)
+		bill := charge.NewBill(o.terms, s.life, s.sources.some())
 		s.bill, s.offeringUID, s.offeringVersionID = &bill, o.uid, o.versionID
 	}
 }
