@@ -43,6 +43,7 @@ var good = map[string]record{
 		"cpu_core_usage_avg": 0.5, "ram_bytes_usage_avg": 1, "gpu_count": 0, "gpu_usage_avg": 0, "pv_byte_hours": 0,
 		"network_transfer_bytes": 0, "network_receive_bytes": 0,
 	},
+	"cluster_ids":        {"cluster_id": "elsewhere", "identity": uid},
 	"current_pricebooks": {"pricebook_id": 1, "since": "2026-11-10T10:00:00Z", "uid": uid, "cluster_id": "default"},
 	"allocation_hours": {
 		"hour": "2026-11-10T10:00:00Z", "updated_at": "2026-11-10T11:01:00Z", "row_count": 0, "attempts": 1,
@@ -142,7 +143,9 @@ var refusals = map[string][]refusal{
 		{"", "subscriptions", record{"cluster_id": ""}},
 		{"", "subscription_charges", record{"cluster_id": ""}},
 		{"", "subscription_watermarks", record{"cluster_id": ""}},
+		{"", "cluster_ids", record{"cluster_id": ""}},
 	},
+	"cluster_is_known": {{"Nobody is no owner.", "cluster_ids", record{"identity": ""}}},
 	"aggregation_is_named": {
 		{"Two aggregations of one hour would be billed twice (OPEN-DB-5).", "provider_allocations", record{"aggregation": ""}},
 		{"", "allocation_hours", record{"aggregation": ""}},

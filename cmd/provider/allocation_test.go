@@ -36,6 +36,7 @@ func TestAllocationMode(t *testing.T) {
 		answer  http.HandlerFunc
 		without string // A variable.
 		locked  bool
+		twin    bool // Another cluster has used the id before.
 		drained bool // Once OpenCost has been asked.
 		code    int
 		said    string
@@ -69,6 +70,14 @@ func TestAllocationMode(t *testing.T) {
 			answer: empty,
 			locked: true,
 		},
+		"AnotherCluster": {
+			reason: "The rows of its cluster id are another cluster's: it touches none, and says why (opencost#3823).",
+			answer: empty,
+			twin:   true,
+			code:   1,
+			said:   `cannot use cluster id "default": it is another cluster's`,
+			record: `Failed cannot use cluster id "default": it is another cluster's`,
+		},
 		"NoOpenCost": {
 			reason:  "Without a variable it cannot start, and says which.",
 			answer:  empty,
@@ -94,6 +103,13 @@ func TestAllocationMode(t *testing.T) {
 				"HOURS_LOOKBACK=5", "DATABASE_INIT_TIMEOUT=5s", "TMPDIR=" + t.TempDir(),
 			}
 			env = slices.DeleteFunc(env, func(v string) bool { return tc.without != "" && strings.HasPrefix(v, tc.without+"=") })
+
+			if tc.twin {
+				env = append(env, "CLUSTER_IDENTITY=the second")
+				if err := postgres.ClaimCluster(t.Context(), database.Pool, postgres.Owner{ClusterID: "default", Identity: "the first"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 
 			var code int
 			var said string

@@ -90,7 +90,11 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 	if err != nil {
 		return err
 	}
-	m, err := newMirror(ctx, mgr, f, env, now)
+	owner, err := clusterOwner(ctx, log, mgr.GetAPIReader(), env.clusterID)
+	if err != nil {
+		return err
+	}
+	m, err := newMirror(ctx, mgr, f, env, owner, now)
 	if err != nil {
 		return err
 	}
@@ -125,6 +129,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			PostgresDSN:      env.postgresDSN,
 			OpenCostURL:      env.openCostURL,
 			ClusterID:        env.clusterID,
+			ClusterIdentity:  owner.Identity,
 			DatabaseSchema:   env.databaseSchema,
 			Variables:        env.podVariables,
 			Namespace:        ownNamespace(getenv),
@@ -253,7 +258,7 @@ func metricsOptions(f *flags) metricsserver.Options {
 
 // newMirror connects the controllers to the database, or to none if that was
 // asked for.
-func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment, now clock.PassiveClock) (*mirror.Mirror, error) {
+func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment, owner postgres.Owner, now clock.PassiveClock) (*mirror.Mirror, error) {
 	if f.skipDBConnection {
 		return nil, nil //nolint:nilnil // A nil mirror is one that stores nothing.
 	}
@@ -262,6 +267,7 @@ func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment,
 		DSN:          env.postgresDSN,
 		Schema:       env.databaseSchema,
 		MigrationDir: env.migrationDir,
+		Owner:        owner,
 		Application:  "provider-finops controller",
 		OnMigrated: func(from, to uint) {
 			log.Info("upgraded the schema", "from", from, "to", to)

@@ -61,6 +61,7 @@ func runAllocation(ctx context.Context, f *flags, getenv func(string) string) er
 				DSN:          settings.PostgresDSN,
 				Schema:       settings.DatabaseSchema,
 				MigrationDir: settings.MigrationDir,
+				Owner:        postgres.Owner{ClusterID: settings.ClusterID, Identity: settings.ClusterIdentity},
 				Application:  "provider-finops allocations",
 
 				WorksWithNewer: true,

@@ -145,8 +145,8 @@ func TestDSNForms(t *testing.T) {
 				home = "billing"
 			}
 			tables := value[int](t, empty, "SELECT count(*) FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition", home)
-			if tables != 11 {
-				t.Errorf("%s\nwant 11 tables in schema %s, got %d", tc.reason, home, tables)
+			if tables != 12 {
+				t.Errorf("%s\nwant 12 tables in schema %s, got %d", tc.reason, home, tables)
 			}
 		})
 	}

@@ -179,7 +179,7 @@ func TestMigrateRefuses(t *testing.T) {
 				"CREATE TABLE finops_schema_migrations (version bigint not null primary key, dirty boolean not null)",
 				"INSERT INTO finops_schema_migrations VALUES (9999, false)",
 			},
-			want: `cannot use schema "public": it is at version 9999 and this release knows 16; run the release that upgraded it, or a newer one`,
+			want: `cannot use schema "public": it is at version 9999 and this release knows 17; run the release that upgraded it, or a newer one`,
 		},
 		"Dirty": {
 			reason: "Somebody ran another tool; only a person can say what state it left.",

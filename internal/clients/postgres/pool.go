@@ -45,6 +45,9 @@ type Config struct {
 	// search path.
 	Schema string
 
+	// Owner is the cluster whose rows are worked on. See [ClaimCluster].
+	Owner Owner
+
 	// MigrationDir replaces the embedded migrations (FINOPS_MIGRATION_DIR).
 	MigrationDir string
 
@@ -70,23 +73,32 @@ type Config struct {
 	OnMigrated func(from, to uint)
 }
 
-// Open connects, upgrades the schema if it is older than the binary, and
-// returns a pool. What it may take is bounded by ctx. No error it returns
-// shows a password.
+// Open connects, upgrades the schema if it is older than the binary, claims the
+// cluster id, and returns a pool. What it may take is bounded by ctx. No error it
+// returns shows a password.
 func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	pool, err := NewPool(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := Migrate(ctx, pool, cfg); err != nil {
+	if err := Prepare(ctx, pool, cfg); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return pool, nil
 }
 
+// Prepare makes sure that a pool can be used for what the configuration says:
+// the schema is upgraded and the cluster id is claimed.
+func Prepare(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
+	if err := Migrate(ctx, pool, cfg); err != nil {
+		return err
+	}
+	return redacted(ClaimCluster(ctx, pool, cfg.Owner), pool.Config().ConnConfig.Password)
+}
+
 // NewPool returns a pool that connects when it is first used, for those who
-// have other work to do while the database is away. Call Migrate before
+// have other work to do while the database is away. Call Prepare before
 // anything else.
 func NewPool(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	config, err := parse(cfg)

@@ -103,7 +103,7 @@ func (c *Connection) upgrade(ctx context.Context) error {
 	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, upgradeTimeout)
 		defer cancel()
-		err := postgres.Migrate(attempt, c.pool, c.config)
+		err := postgres.Prepare(attempt, c.pool, c.config)
 		c.set(err)
 		c.started()
 		return err == nil, nil

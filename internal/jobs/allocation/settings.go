@@ -39,6 +39,7 @@ type Settings struct {
 	OpenCostURL    string // May hold a password.
 
 	ClusterID       string
+	ClusterIdentity string // What tells it from every other cluster, if it is known.
 	Aggregation     string
 	Resolution      string
 	Limits          collection.Limits
@@ -56,14 +57,15 @@ type Settings struct {
 // may hold a password.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	v := environment.Of(getenv)
-	job, database := v.RequiredCostJob(), v.Database("")
+	job, database, owner := v.RequiredCostJob(), v.Database(""), v.Owner()
 	s := Settings{
 		CostJob:         job,
 		PostgresDSN:     database.DSN,
 		DatabaseSchema:  database.Schema,
 		MigrationDir:    database.MigrationDir,
 		OpenCostURL:     v.Required("OPENCOST_CONNECTION_STRING"),
-		ClusterID:       v.ClusterID(),
+		ClusterID:       owner.ClusterID,
+		ClusterIdentity: owner.Identity,
 		Aggregation:     v.Aggregation(),
 		ActiveBookFirst: v.Choice("PRICEBOOK_RESOLUTION", "namespace", "active") == "active",
 		Limits:          v.Limits(),

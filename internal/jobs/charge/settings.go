@@ -50,10 +50,10 @@ type Settings struct {
 // not fail the run.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	v := environment.Of(getenv)
-	job := v.CostJob()
+	job, owner := v.CostJob(), v.Owner()
 	s := Settings{
 		Database:                   v.Database(application),
-		ClusterID:                  v.ClusterID(),
+		ClusterID:                  owner.ClusterID,
 		CostJob:                    job,
 		Hint:                       v.Hint(job),
 		Aggregation:                v.Aggregation(),
@@ -63,6 +63,7 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 		KubernetesOperationTimeout: v.KubernetesTimeout(),
 		StatusUpdateTimeout:        v.StatusUpdateTimeout(),
 	}
+	s.Database.Owner = owner
 	s.Notes = v.Notes()
 	return s, v.Err()
 }

@@ -43,6 +43,12 @@ func (v *Variables) ClusterID() string {
 	return id
 }
 
+// Owner is the cluster whose rows a run writes. A run by hand need not know more
+// of it than the id.
+func (v *Variables) Owner() postgres.Owner {
+	return postgres.Owner{ClusterID: v.ClusterID(), Identity: v.getenv("CLUSTER_IDENTITY")}
+}
+
 // Aggregation is what a measured row is, in the one form in which rows are keyed.
 func (v *Variables) Aggregation() string {
 	const name = "OPENCOST_AGGREGATE"

@@ -145,7 +145,7 @@ func TestCronJob(t *testing.T) {
 				},
 			},
 			settings: func(s *Settings) {
-				s.DatabaseSchema, s.ImagePullSecrets = "finops", ""
+				s.DatabaseSchema, s.ImagePullSecrets, s.ClusterIdentity = "finops", "", "00000000-0000-4000-8000-00000000c1u5"
 				s.Variables = map[string]string{
 					"HOURS_LOOKBACK": "8", "MAX_BACKFILL_HOURS": "240", "SETTLE_DELAY": "10m", "EMPTY_CONFIRM_AFTER": "6h",
 					"PRICEBOOK_RESOLUTION": "active", "MAX_CHARGE_MICROS": "1000000000", "ALLOCATION_RETENTION_DAYS": "400",

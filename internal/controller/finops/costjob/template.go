@@ -49,6 +49,10 @@ type Settings struct {
 	// their rows join with its own (BETTER-CJ-5).
 	ClusterID string
 
+	// ClusterIdentity tells this cluster from every other, so that the pods of two
+	// that have one id do not work on one another's rows. Empty means not known.
+	ClusterIdentity string
+
 	// DatabaseSchema is the PostgreSQL schema, empty for the connection's own.
 	DatabaseSchema string
 
@@ -151,6 +155,9 @@ func (s Settings) env(j *v1alpha1.CostJob) []corev1.EnvVar {
 		if t.value != nil {
 			env = append(env, corev1.EnvVar{Name: t.name, Value: t.value.Duration.String()})
 		}
+	}
+	if s.ClusterIdentity != "" {
+		env = append(env, corev1.EnvVar{Name: "CLUSTER_IDENTITY", Value: s.ClusterIdentity})
 	}
 	if s.DatabaseSchema != "" {
 		env = append(env, corev1.EnvVar{Name: "FINOPS_DB_SCHEMA", Value: s.DatabaseSchema})
