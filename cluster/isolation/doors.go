@@ -1,14 +1,13 @@
 package isolation
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
+
+	"github.com/provider-finops/provider-finops/cluster/relay"
 )
 
 // doorsVariable tells the inside the names of the doors, in the order of their
@@ -47,7 +46,10 @@ func WithDoors(cmd *exec.Cmd, names ...string) error {
 }
 
 // A Hall is the inside of the doors.
-type Hall struct{ listeners map[string]net.Listener }
+type Hall struct {
+	listeners map[string]net.Listener
+	relays    []*relay.Relay
+}
 
 // EnterHall finds the doors, inside.
 func EnterHall() (*Hall, error) {
@@ -67,43 +69,17 @@ func EnterHall() (*Hall, error) {
 // Lead lets whoever comes in by the door reach the address inside, and returns
 // the door's own, outside.
 func (h *Hall) Lead(name, address string) string {
-	go func() {
-		for {
-			outside, err := h.listeners[name].Accept()
-			if err != nil {
-				return // Closed.
-			}
-			go lead(outside, address)
-		}
-	}()
-	return h.listeners[name].Addr().String()
+	r := relay.Serve(h.listeners[name], address)
+	h.relays = append(h.relays, r)
+	return r.Address
 }
 
-// Close lets nobody in any more.
-func (h *Hall) Close() error {
-	failed := make([]error, 0, len(h.listeners))
+// Close lets nobody in any more, and sees out whoever is there.
+func (h *Hall) Close() {
 	for _, l := range h.listeners {
-		failed = append(failed, l.Close())
+		_ = l.Close() // A relay may have closed it.
 	}
-	return errors.Join(failed...)
-}
-
-// lead copies both ways until both have ended.
-func lead(outside net.Conn, address string) {
-	defer func() { _ = outside.Close() }() // Whoever came has gone.
-	inside, err := net.Dial("tcp", address)
-	if err != nil {
-		return // To the one outside it is a connection that ends.
+	for _, r := range h.relays {
+		r.Stop()
 	}
-	defer func() { _ = inside.Close() }() // As above.
-	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{inside, outside}, {outside, inside}} {
-		both.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // An error is an end.
-			if half, ok := way[0].(*net.TCPConn); ok {
-				_ = half.CloseWrite() // The other way may go on.
-			}
-		})
-	}
-	both.Wait()
 }

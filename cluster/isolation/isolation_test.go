@@ -1,7 +1,6 @@
 package isolation
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -62,6 +61,7 @@ func greet() error {
 	if err != nil {
 		return err
 	}
+	defer hall.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:8080")
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func greet() error {
 		return err
 	}
 	_, err = io.Copy(io.Discard, connection) // Until whoever came has gone.
-	return errors.Join(err, hall.Close())
+	return err
 }
 
 func TestIsolated(t *testing.T) {

@@ -162,7 +162,7 @@ func (w withCrossplane) inside(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = hall.Close() }()
+	defer hall.Close()
 	i, err := installation.Start(ctx, installation.Options{
 		Root: w.root, Dir: w.dir, Anchor: time.Unix(0, 0), Binary: filepath.Join(w.dir, "provider-finops"), Progress: os.Stderr,
 	})

@@ -22,27 +22,38 @@ it runs as user 65532. The file is a docker-archive: "ctr images import",
 "docker load" and "podman load" take it. The same source and the same Go make
 the same digest.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
-		out := flags.String("o", "", "write the image to this `file` (default _output/image-ARCH.tar)")
-		architecture := flags.String("arch", runtime.GOARCH, "build for this `architecture`, amd64 or arm64")
-		reference := flags.String("name", "provider-finops:dev", "the `name` that the image is loaded under")
-		return func(ctx context.Context, _ []string) error {
-			ctx, cancel := process.Lifetime(ctx, nil)
-			defer cancel()
-			root, err := toolbox.ProjectRoot(".")
-			if err != nil {
-				return err
-			}
-			file := *out
-			if file == "" {
-				file = filepath.Join(root, "_output", "image-"+*architecture+".tar")
-			}
-			digest, err := buildImage(ctx, root, *architecture, *reference, file)
-			if err == nil {
-				fmt.Printf("%s\n%s\n", digest, file)
-			}
+		reference := flags.String("name", imageReference, "the `name` that the image is loaded under")
+		return defineBuild(flags, "image-%s.tar", func(ctx context.Context, root, architecture, file string) (string, error) {
+			return buildImage(ctx, root, architecture, *reference, file)
+		})
+	},
+}
+
+// A build writes a file for an architecture and returns its digest.
+type build func(ctx context.Context, root, architecture, file string) (digest string, err error)
+
+// defineBuild registers the flags of a command that builds such a file. The
+// pattern makes its name in _output of the architecture's.
+func defineBuild(flags *flag.FlagSet, pattern string, do build) func(context.Context, []string) error {
+	out := flags.String("o", "", "write to this `file` (default "+filepath.Join("_output", fmt.Sprintf(pattern, "ARCH"))+")")
+	architecture := flags.String("arch", runtime.GOARCH, "build for this `architecture`, amd64 or arm64")
+	return func(ctx context.Context, _ []string) error {
+		ctx, cancel := process.Lifetime(ctx, nil)
+		defer cancel()
+		root, err := toolbox.ProjectRoot(".")
+		if err != nil {
 			return err
 		}
-	},
+		file := *out
+		if file == "" {
+			file = filepath.Join(root, "_output", fmt.Sprintf(pattern, *architecture))
+		}
+		digest, err := do(ctx, root, *architecture, file)
+		if err == nil {
+			fmt.Printf("%s\n%s\n", digest, file)
+		}
+		return err
+	}
 }
 
 // buildImage builds the binary and writes the image around it; the digest is

@@ -15,6 +15,7 @@ import (
 	"github.com/provider-finops/provider-finops/cluster/postgres"
 	"github.com/provider-finops/provider-finops/cluster/process"
 	"github.com/provider-finops/provider-finops/cluster/realm"
+	"github.com/provider-finops/provider-finops/cluster/relay"
 	"github.com/provider-finops/provider-finops/cluster/stay"
 	"github.com/provider-finops/provider-finops/cluster/testbed"
 	"github.com/provider-finops/provider-finops/cluster/toolbox"
@@ -168,7 +169,7 @@ To stop and remove everything: Ctrl-C here.
 
 // leadOutside lets the machine reach the parts, and says where.
 func leadOutside(bed *testbed.Testbed, dir string) (lines []string, stop func(), err error) {
-	var exposed []*realm.Exposed
+	var exposed []*relay.Relay
 	stop = func() {
 		for _, e := range exposed {
 			e.Stop()

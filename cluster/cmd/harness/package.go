@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/provider-finops/provider-finops/cluster/crossplane"
-	"github.com/provider-finops/provider-finops/cluster/process"
-	"github.com/provider-finops/provider-finops/cluster/toolbox"
 )
 
 var packageCommand = command{
@@ -20,25 +16,7 @@ var packageCommand = command{
 image that "harness image" makes; "crossplane xpkg push" takes it. The same
 source and the same Go make the same digest.`,
 	define: func(flags *flag.FlagSet) func(context.Context, []string) error {
-		out := flags.String("o", "", "write the package to this `file` (default _output/provider-finops-ARCH.xpkg)")
-		architecture := flags.String("arch", runtime.GOARCH, "build for this `architecture`, amd64 or arm64")
-		return func(ctx context.Context, _ []string) error {
-			ctx, cancel := process.Lifetime(ctx, nil)
-			defer cancel()
-			root, err := toolbox.ProjectRoot(".")
-			if err != nil {
-				return err
-			}
-			file := *out
-			if file == "" {
-				file = filepath.Join(root, "_output", "provider-finops-"+*architecture+".xpkg")
-			}
-			digest, err := buildPackage(ctx, root, *architecture, file)
-			if err == nil {
-				fmt.Printf("%s\n%s\n", digest, file)
-			}
-			return err
-		}
+		return defineBuild(flags, "provider-finops-%s.xpkg", buildPackage)
 	},
 }
 
