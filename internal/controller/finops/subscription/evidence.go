@@ -5,7 +5,9 @@ import (
 	"maps"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +38,11 @@ const (
 type evidence struct {
 	live client.Reader
 
+	// latest is the newest version of a Subscription that the cache has shown. What
+	// the server lists is never older, unless its store was restored from an earlier
+	// copy: such a list proves nothing.
+	latest atomic.Uint64
+
 	mu       sync.Mutex
 	families *lru.Cache // Root → *listed.
 }
@@ -60,6 +67,17 @@ type listed struct {
 	// gone. To make it for each of a thousand members would cost a million steps.
 	kin  family.Family
 	gone map[ref.Key]ref.Key
+}
+
+// saw remembers how new the cache is.
+func (e *evidence) saw(o client.Object) {
+	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return // There is nothing to compare.
+	}
+	for latest := e.latest.Load(); version > latest && !e.latest.CompareAndSwap(latest, version); {
+		latest = e.latest.Load()
+	}
 }
 
 // note remembers that the cache has seen a member be activated, or be lost to
@@ -104,6 +122,7 @@ func (e *evidence) kin(ctx context.Context, root string, required []ref.Key, gon
 		return f.kin, nil
 	}
 
+	since = max(since, e.latest.Load())
 	members, version, err := pages(ctx, e.live, client.MatchingFields{index.SubscriptionsByRoot: root})
 	if kerrors.IsBadRequest(err) {
 		// This server does not select by root, so it lists everybody.
@@ -111,6 +130,9 @@ func (e *evidence) kin(ctx context.Context, root string, required []ref.Key, gon
 	}
 	if err != nil {
 		return family.Family{}, err
+	}
+	if version < since {
+		return family.Family{}, errors.Errorf("the list of version %d is older than %d, which was seen before", version, since)
 	}
 	f.members, f.version = members, version
 	f.kin, f.gone = family.New(root, members, gone), gone

@@ -38,11 +38,13 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func (f fanout) relatives() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			f.evidence.saw(e.Object)
 			if s, ok := e.Object.(*v1alpha1.Subscription); ok && !e.IsInInitialList { // At the start everybody is looked at anyway.
 				f.enqueue(ctx, q, s, f.children(ctx, s))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			f.evidence.saw(e.ObjectNew)
 			before, ok := e.ObjectOld.(*v1alpha1.Subscription)
 			after, same := e.ObjectNew.(*v1alpha1.Subscription)
 			if !ok || !same {
@@ -63,6 +65,7 @@ func (f fanout) relatives() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			f.evidence.saw(e.Object)
 			if s, ok := e.Object.(*v1alpha1.Subscription); ok {
 				f.targets.release(ctx, s.UID)
 				f.removed.note(ctx, member(s))
