@@ -17,7 +17,11 @@ var summariesSQL string
 // A SummaryQuery gives the three spans, ends not included. The hour and the day
 // have to lie in the month.
 type SummaryQuery struct {
-	ClusterID        string
+	ClusterID string
+
+	// SubscriptionUID is the only one to be summed up; empty means all.
+	SubscriptionUID string
+
 	Hour, Day, Month Hours
 }
 
@@ -43,12 +47,12 @@ type summaryRow struct {
 	SomeWithoutCurrency bool
 }
 
-// Summaries streams the sums of all Subscriptions of a cluster that have a row in
+// Summaries streams the sums of the Subscriptions of a cluster that have a row in
 // the month, in the order of uids, in one statement.
 func Summaries(ctx context.Context, db DB, q SummaryQuery) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		rows, err := db.Query(ctx, summariesSQL, pgx.StrictNamedArgs{
-			"cluster_id": q.ClusterID,
+			"cluster_id": q.ClusterID, "uid": q.SubscriptionUID,
 			"hour_start": q.Hour.First, "hour_end": q.Hour.End,
 			"day_start": q.Day.First, "day_end": q.Day.End,
 			"month_start": q.Month.First, "month_end": q.Month.End,

@@ -20,8 +20,12 @@ type tally struct {
 	count int                         // Of hours.
 }
 
-// uncounted are the hours that are final now and were not counted yet.
+// uncounted are the hours that are final now and were not counted yet. Who looks
+// at one Subscription cannot say what nobody claims.
 func (r *run) uncounted(ctx context.Context) (postgres.Hours, error) {
+	if r.one != nil {
+		return postgres.Hours{}, nil
+	}
 	last, err := postgres.CountedThrough(ctx, r.pool, r.scope())
 	if err != nil {
 		return postgres.Hours{}, err

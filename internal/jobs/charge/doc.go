@@ -12,6 +12,8 @@
 // the number of statements nor the memory grows with the Subscriptions. One that
 // cannot be charged is left out of its batch and kept; the others go on.
 //
+// [Release] is the same for a single Subscription, where nobody collects.
+//
 // A run that is repeated writes nothing, and one that is cut off is continued by
 // the next: rows and watermark stand in one transaction.
 package charge

@@ -18,9 +18,14 @@ type event struct {
 	message string
 }
 
-// subscriptionReleased says that nothing holds a deleted Subscription any more.
-func subscriptionReleased() event {
-	return event{corev1.EventTypeNormal, "Released", "all charges are settled"}
+// subscriptionReleased says that nothing holds a deleted Subscription any more,
+// and, if it was not a collector that let it go, why not.
+func subscriptionReleased(alone bool) event {
+	message := "all charges are settled"
+	if alone {
+		message += "; the controller has done it, since no SubscriptionChargeCollection CostJob exists"
+	}
+	return event{corev1.EventTypeNormal, "Released", message}
 }
 
 // chargeParked says which charge is held back.

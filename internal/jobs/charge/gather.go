@@ -19,16 +19,21 @@ type world struct {
 	// feeCurrency is that of the active price book, empty if there is none.
 	feeCurrency string
 
-	// collecting says that a CostJob of type ResourceCostCollection exists.
-	collecting bool
+	// collecting says that a CostJob of type ResourceCostCollection exists, and
+	// charging that one of type SubscriptionChargeCollection does, which is not
+	// being deleted.
+	collecting, charging bool
 }
 
 // gather reads the objects. One that cannot be read ends the run: what could not
 // be looked at is not missing.
 func (r *run) gather(ctx context.Context) (world, error) {
+	if r.one != nil {
+		return r.gatherOne(ctx)
+	}
 	w := world{offerings: map[ref.Key]*v1alpha1.Offering{}}
 
-	for o, err := range items(ctx, r, func(l *v1alpha1.SubscriptionList) []v1alpha1.Subscription { return l.Items }) {
+	for o, err := range r.subscriptions(ctx) {
 		if err != nil {
 			return world{}, fmt.Errorf("cannot list Subscriptions: %w", err)
 		}
@@ -46,10 +51,17 @@ func (r *run) gather(ctx context.Context) (world, error) {
 		w.offerings[ref.Key{Namespace: o.Namespace, Name: o.Name}] = o
 	}
 
+	if err := r.gatherPriceBooks(ctx, &w); err != nil {
+		return world{}, err
+	}
+	return w, r.gatherCostJobs(ctx, &w)
+}
+
+func (r *run) gatherPriceBooks(ctx context.Context, w *world) error {
 	var active []string
 	for b, err := range items(ctx, r, func(l *v1alpha1.PriceBookList) []v1alpha1.PriceBook { return l.Items }) {
 		if err != nil {
-			return world{}, fmt.Errorf("cannot list PriceBooks: %w", err)
+			return fmt.Errorf("cannot list PriceBooks: %w", err)
 		}
 		if b.Status.Active {
 			active = append(active, b.Spec.Currency)
@@ -58,12 +70,20 @@ func (r *run) gather(ctx context.Context) (world, error) {
 	if len(active) == 1 { // Should two claim the slot for a moment, neither is believed.
 		w.feeCurrency = active[0]
 	}
+	return nil
+}
 
+func (r *run) gatherCostJobs(ctx context.Context, w *world) error {
 	for j, err := range items(ctx, r, func(l *v1alpha1.CostJobList) []v1alpha1.CostJob { return l.Items }) {
 		if err != nil {
-			return world{}, fmt.Errorf("cannot list CostJobs: %w", err)
+			return fmt.Errorf("cannot list CostJobs: %w", err)
 		}
-		w.collecting = w.collecting || j.Spec.Type == v1alpha1.CostJobTypeResourceCostCollection
+		switch j.Spec.Type {
+		case v1alpha1.CostJobTypeResourceCostCollection:
+			w.collecting = true
+		case v1alpha1.CostJobTypeSubscriptionChargeCollection:
+			w.charging = w.charging || j.DeletionTimestamp == nil
+		}
 	}
-	return w, nil
+	return nil
 }

@@ -45,7 +45,7 @@ func (r *run) release(ctx context.Context, leaving []*subject) {
 			if gone {
 				released.Add(1)
 				r.log.Info("Removed finalizer for deleted subscription", "subscription", s.key)
-				r.emit(ctx, s, subscriptionReleased())
+				r.emit(ctx, s, subscriptionReleased(r.one != nil))
 			}
 			return nil
 		})

@@ -41,6 +41,8 @@ type Dependencies struct {
 type run struct {
 	Settings
 
+	one *One // The only Subscription it is about; nil if it is about all.
+
 	client  client.Client
 	log     logr.Logger
 	pool    *pgxpool.Pool
@@ -59,6 +61,10 @@ type run struct {
 	released         int64
 }
 
+func newRun(s Settings, d Dependencies) *run {
+	return &run{Settings: s, client: d.Client, log: d.Log, settled: d.Settled, now: d.Clock.Now().UTC(), tally: tally{sum: charge.Claims{}}}
+}
+
 // Run does the work of one hour: it writes the charges of all Subscriptions,
 // publishes their costs, and lets those go that are deleted and settled. It
 // leaves a record on its CostJob whatever happens, and returns an error if
@@ -67,7 +73,7 @@ type run struct {
 // If another run of the cluster does not finish within DatabaseInitTimeout it
 // leaves the work to that one and returns nil.
 func Run(ctx context.Context, s Settings, d Dependencies) error {
-	r := &run{Settings: s, client: d.Client, log: d.Log, settled: d.Settled, now: d.Clock.Now().UTC(), tally: tally{sum: charge.Claims{}}}
+	r := newRun(s, d)
 	for _, note := range s.Notes {
 		r.log.Info(note)
 	}

@@ -109,6 +109,8 @@ func (s *subject) refuse(err error) {
 	s.fail(err)
 }
 
+const changedMeanwhile = "The Subscription has changed since the run began, keeping finalizer"
+
 // departure is what decides whether it may go.
 func (s *subject) departure(run charge.Run) charge.Departure {
 	d := charge.Departure{Run: run, Life: s.life, Bill: s.bill}
@@ -118,7 +120,7 @@ func (s *subject) departure(run charge.Run) charge.Departure {
 	case s.parked != nil:
 		d.Failure = s.parked.Error()
 	case s.overtaken:
-		d.Failure = "The Subscription has changed since the run began, keeping finalizer"
+		d.Failure = changedMeanwhile
 	}
 	return d
 }

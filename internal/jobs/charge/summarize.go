@@ -65,7 +65,7 @@ func (c currency) String() string {
 	return ""
 }
 
-// summarize reads the sums of all Subscriptions. An error is one of the run; who
+// summarize reads the sums of the Subscriptions. An error is one of the run; who
 // has no sums is then published from the calculator.
 func (r *run) summarize(ctx context.Context) error {
 	byUID := make(map[string]*subject, len(r.world.subjects))
@@ -78,6 +78,9 @@ func (r *run) summarize(ctx context.Context) error {
 	}
 	q := postgres.SummaryQuery{ClusterID: r.ClusterID, Hour: span(charge.Hour), Day: span(charge.Day), Month: span(charge.Month)}
 
+	if r.one != nil {
+		q.SubscriptionUID = string(r.one.UID)
+	}
 	for row, err := range postgres.Summaries(ctx, r.pool, q) {
 		if err != nil {
 			return err

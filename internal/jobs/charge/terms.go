@@ -143,7 +143,7 @@ func (r *run) versions(ctx context.Context, billed []*subject, recorded map[stri
 // versionsOf reads the objects once more, a page at a time.
 func (r *run) versionsOf(ctx context.Context, wanted map[string]*subject, recorded map[string]record) iter.Seq2[postgres.Subscription, error] {
 	return func(yield func(postgres.Subscription, error) bool) {
-		for o, err := range items(ctx, r, func(l *v1alpha1.SubscriptionList) []v1alpha1.Subscription { return l.Items }) {
+		for o, err := range r.subscriptions(ctx) {
 			if err != nil {
 				yield(postgres.Subscription{}, fmt.Errorf("cannot list Subscriptions: %w", err))
 				return

@@ -1,4 +1,4 @@
--- All three buckets of all Subscriptions in one pass over the month. Sums are NUMERIC, so one that does not fit an
+-- All three buckets of all Subscriptions, or of one, in one pass over the month. Sums are NUMERIC, so one that does not fit an
 -- amount is one Subscription's trouble and not that of the statement.
 SELECT subscription_uid::text AS uid,
        charge_source AS source,
@@ -10,6 +10,7 @@ SELECT subscription_uid::text AS uid,
        count(*) > count(currency)        AS some_without_currency
   FROM subscription_charges
  WHERE cluster_id = @cluster_id
+   AND (@uid::text = '' OR subscription_uid = nullif(@uid::text, '')::uuid)
    AND window_start >= @month_start
    AND window_start < @month_end
  GROUP BY subscription_uid, charge_source
