@@ -94,7 +94,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 	if err != nil {
 		return err
 	}
-	m, err := newMirror(ctx, mgr, f, env, owner, now)
+	m, watcher, err := newMirror(ctx, mgr, f, env, owner, now)
 	if err != nil {
 		return err
 	}
@@ -119,6 +119,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			EnforceAllowOverride:    f.enforceAllowOverride,
 			DetectParentCycles:      f.detectParentCycles,
 			ReleaseNeverActivated:   f.releaseNeverActivated,
+			Follow:                  watcher.Follow,
 			TargetKinds:             splitNames(f.targetKinds),
 			TargetSameNamespaceOnly: f.targetSameNamespaceOnly,
 		},
@@ -257,10 +258,10 @@ func metricsOptions(f *flags) metricsserver.Options {
 }
 
 // newMirror connects the controllers to the database, or to none if that was
-// asked for.
-func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment, owner postgres.Owner, now clock.PassiveClock) (*mirror.Mirror, error) {
+// asked for, and watches what is in it.
+func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment, owner postgres.Owner, now clock.PassiveClock) (*mirror.Mirror, *database.Watcher, error) {
 	if f.skipDBConnection {
-		return nil, nil //nolint:nilnil // A nil mirror is one that stores nothing.
+		return nil, nil, nil // A nil mirror is one that stores nothing, and a nil watcher tells nothing.
 	}
 	log := mgr.GetLogger().WithName("database")
 	connection, err := database.New(ctx, postgres.Config{
@@ -274,17 +275,17 @@ func newMirror(ctx context.Context, mgr ctrl.Manager, f *flags, env environment,
 		},
 	}, now, logging.NewLogrLogger(log))
 	if err != nil {
-		return nil, &settingError{fmt.Errorf("cannot use POSTGRES_CONNECTION_STRING: %w", err)}
+		return nil, nil, &settingError{fmt.Errorf("cannot use POSTGRES_CONNECTION_STRING: %w", err)}
 	}
 	watcher := database.NewWatcher(connection, env.clusterID, env.limits, now, logging.NewLogrLogger(log))
 	if err := errors.Join(mgr.Add(connection), mgr.Add(watcher), watcher.Register(metrics.Registry)); err != nil {
-		return nil, fmt.Errorf("cannot add the database connection: %w", err)
+		return nil, nil, fmt.Errorf("cannot add the database connection: %w", err)
 	}
 	m := mirror.New(connection, env.clusterID, now)
 	if err := mgr.Add(m); err != nil {
-		return nil, fmt.Errorf("cannot add the mirror: %w", err)
+		return nil, nil, fmt.Errorf("cannot add the mirror: %w", err)
 	}
-	return m, nil
+	return m, watcher, nil
 }
 
 // ownNamespace is where the process is installed, empty if it runs outside of a

@@ -15,6 +15,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
+	"github.com/provider-finops/provider-finops/internal/finops/tick"
 )
 
 const (
@@ -31,6 +32,9 @@ var (
 	gap = prometheus.NewDesc("finops_allocation_gap_hours",
 		"How many hours that have closed are not measured for good, of those that a run may still fetch.", nil, nil)
 
+	lag = prometheus.NewDesc("finops_charge_watermark_lag_seconds",
+		"How far behind now the slowest Subscription is settled, of those that are still charged.", nil, nil)
+
 	late = prometheus.NewDesc("finops_allocation_late_change_total",
 		"How many rows OpenCost told otherwise once they were final. They stand as they were.", nil, nil)
 
@@ -41,8 +45,8 @@ var (
 		"How much of what was measured in the last final hour is claimed but has no rate, by meter.", []string{"meter"}, nil)
 )
 
-// A Watcher reads from the ledger how far the collection of a cluster has come.
-// It tells nothing while it cannot look: an old figure would hide an outage.
+// A Watcher reads from the database how far the collection of a cluster has come,
+// and its charges. It tells nothing while it cannot look: an old figure would hide an outage.
 type Watcher struct {
 	connection *Connection
 	scope      postgres.Scope
@@ -51,6 +55,7 @@ type Watcher struct {
 	log        logging.Logger
 
 	mu    sync.Mutex
+	lives func(context.Context) (map[string]tick.Life, bool) // Nil until somebody tells.
 	known bool
 	now   figures
 }
@@ -58,6 +63,7 @@ type Watcher struct {
 type figures struct {
 	boundary time.Time // Zero while nothing is measured for good.
 	gap      int
+	lag      *time.Duration // Nil while it is not known.
 	late     int64
 	claims   []postgres.UsageClaim // Of the last hour that a charge run has counted.
 }
@@ -114,7 +120,8 @@ func (w *Watcher) read(ctx context.Context) (figures, error) {
 	if err != nil {
 		return figures{}, err
 	}
-	present := hour.Of(w.clock.Now())
+	now := w.clock.Now()
+	present := hour.Of(now)
 	evidence, err := postgres.CollectionEvidence(ctx, pool, w.scope, w.limits.Oldest(present), present)
 	if err != nil {
 		return figures{}, err
@@ -124,6 +131,9 @@ func (w *Watcher) read(ctx context.Context) (figures, error) {
 	f := figures{gap: w.limits.Gap(present, evidence.Ledger)}
 	if at := w.limits.Boundary(present, evidence).Cap(present); !at.IsZero() {
 		f.boundary = at
+	}
+	if f.lag, err = w.lag(ctx, pool, now); err != nil {
+		return figures{}, err
 	}
 	if f.late, err = postgres.LateChanges(ctx, pool, w.scope); err != nil {
 		return figures{}, err
@@ -136,6 +146,7 @@ func (w *Watcher) read(ctx context.Context) (figures, error) {
 func (w *Watcher) Describe(out chan<- *prometheus.Desc) {
 	out <- boundary
 	out <- gap
+	out <- lag
 	out <- late
 	out <- unclaimed
 	out <- unrated
@@ -152,6 +163,9 @@ func (w *Watcher) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(boundary, prometheus.GaugeValue, float64(w.now.boundary.Unix()))
 	}
 	out <- prometheus.MustNewConstMetric(gap, prometheus.GaugeValue, float64(w.now.gap)) //nolint:promlinter // Hours are what is counted; the name is documented.
+	if w.now.lag != nil {
+		out <- prometheus.MustNewConstMetric(lag, prometheus.GaugeValue, w.now.lag.Seconds())
+	}
 	out <- prometheus.MustNewConstMetric(late, prometheus.CounterValue, float64(w.now.late))
 	for _, c := range w.now.claims {
 		if c.Measured.Sign() > 0 { // Nothing is no part of nothing.

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/collection"
+	"github.com/provider-finops/provider-finops/internal/finops/tick"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -20,6 +22,7 @@ func TestWatcher(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		sql    string
+		lives  map[string]tick.Life // Not known if it is nil.
 		want   string
 	}{
 		"Nothing": {
@@ -58,6 +61,19 @@ finops_usage_unclaimed_ratio{meter="cpuHour"} 0.25
 finops_usage_unrated_ratio{meter="cpuHour"} 0.125
 `,
 		},
+		"Charges": {
+			reason: "Of two that are charged one was settled through eight o'clock, the other never; who has never been activated owes nothing.",
+			sql:    ledger("8 final", "9 final", "10 open") + watermark("blue", "1", 8) + watermark("green", "2", 9),
+			lives: map[string]tick.Life{
+				uid("1"): {ActivatedAt: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},
+				uid("2"): {ActivatedAt: time.Date(2026, 4, 1, 8, 5, 0, 0, time.UTC)},
+				uid("3"): {},
+			},
+			want: gauges("1.7750376e+09", "0") + `# HELP finops_charge_watermark_lag_seconds How far behind now the slowest Subscription is settled, of those that are still charged.
+# TYPE finops_charge_watermark_lag_seconds gauge
+finops_charge_watermark_lag_seconds 7200
+`,
+		},
 		"OtherCluster": {
 			reason: "What another cluster lacks is its own business.",
 			sql:    strings.ReplaceAll(ledger("5 failed"), "'blue'", "'green'"),
@@ -78,6 +94,7 @@ finops_usage_unrated_ratio{meter="cpuHour"} 0.125
 				t.Errorf("while there is no connection nothing is told: %v", err)
 			}
 			connection.set(nil)
+			w.Follow(func(context.Context) (map[string]tick.Life, bool) { return tc.lives, tc.lives != nil })
 
 			if _, err := postgres.EnsureMonths(t.Context(), db.Pool, at.Now(), at.Now()); err != nil {
 				t.Fatal(err)
@@ -109,6 +126,15 @@ func ledger(hours ...string) string {
 		}
 	}
 	return sql.String()
+}
+
+// uid is one of a few.
+func uid(n string) string { return "00000000-0000-0000-0000-00000000000" + n }
+
+// watermark stores how far a Subscription of a cluster is settled.
+func watermark(cluster, of string, hour int) string {
+	return fmt.Sprintf(`INSERT INTO subscription_watermarks (cluster_id, subscription_uid, finalized_through, updated_at)
+		VALUES ('%s', '%s', '2026-04-01T%02d:00:00Z', now());`, cluster, uid(of), hour)
 }
 
 // claim stores how much of an hour's usage is claimed.

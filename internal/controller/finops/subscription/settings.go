@@ -1,7 +1,10 @@
 package subscription
 
 import (
+	"context"
+
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
+	"github.com/provider-finops/provider-finops/internal/finops/tick"
 )
 
 // Settings choose, each under the name of a flag, what differs from the
@@ -18,6 +21,9 @@ type Settings struct {
 	// ReleaseNeverActivated lets a deleted Subscription that was never activated
 	// go at once, without a charge run (OPEN-SUB-11).
 	ReleaseNeverActivated bool
+
+	// Follow, if it is set, is handed what tells the lives of all Subscriptions.
+	Follow func(func(context.Context) (map[string]tick.Life, bool))
 
 	// TargetKinds are those that may be named as targets, as apiVersion/Kind; none
 	// means all (BETTER-SUB-8).

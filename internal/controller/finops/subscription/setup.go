@@ -49,6 +49,9 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) erro
 		return err
 	}
 	states.read(subscriptions, mgr.GetClient(), o.Clock)
+	if s.Follow != nil {
+		s.Follow(lives(subscriptions))
+	}
 
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
