@@ -99,6 +99,11 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 		return err
 	}
 
+	settler, err := newSettler(mgr, f, getenv, owner, now, log)
+	if err != nil {
+		return err
+	}
+
 	options := frame.Options{
 		Logger:                  logging.NewLogrLogger(log),
 		Clock:                   now,
@@ -119,6 +124,8 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			EnforceAllowOverride:    f.enforceAllowOverride,
 			DetectParentCycles:      f.detectParentCycles,
 			ReleaseNeverActivated:   f.releaseNeverActivated,
+			BuiltinReleaseAfter:     f.builtinReleaseAfter,
+			Settler:                 settler,
 			Follow:                  watcher.Follow,
 			TargetKinds:             splitNames(f.targetKinds),
 			TargetSameNamespaceOnly: f.targetSameNamespaceOnly,

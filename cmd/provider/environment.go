@@ -56,12 +56,7 @@ func readEnvironment(getenv func(string) string) (environment, error) {
 
 	var wrong []error
 	// What the pods are handed is read as they will read it.
-	pods := jobs.Of(func(name string) string {
-		if value := getenv(name); value != "" || name != "HOURS_LOOKBACK" {
-			return value
-		}
-		return podLookback
-	})
+	pods := jobs.Of(podEnvironment(getenv))
 	e.clusterID, e.limits = pods.ClusterID(), pods.Limits()
 	if err := pods.Err(); err != nil {
 		wrong = append(wrong, err)

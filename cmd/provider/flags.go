@@ -66,6 +66,7 @@ type flags struct {
 	detectParentCycles      bool
 	offeringGuard           string
 	releaseNeverActivated   bool
+	builtinReleaseAfter     time.Duration
 	targetKinds             string
 	targetSameNamespaceOnly bool
 	legacyReferences        bool
@@ -115,6 +116,7 @@ func parse(args []string, output io.Writer) (*flags, error) {
 	set.BoolVar(&f.detectParentCycles, "detect-parent-cycles", false, "refuse Subscriptions that are their own ancestors, and hold those that got through as CircularDependencyDetected")
 	set.StringVar(&f.offeringGuard, "offering-guard", guardAll, "who keeps an Offering from being deleted: all dependents, or ready ones")
 	set.BoolVar(&f.releaseNeverActivated, "release-never-activated", false, "let a deleted Subscription that was never activated go at once, without a charge run")
+	set.DurationVar(&f.builtinReleaseAfter, "builtin-release-after", 0, "where no charge collector exists, settle a deleted Subscription and let it go after it has waited for one so long; 0: never")
 	set.StringVar(&f.targetKinds, "target-kinds", "", "comma-separated kinds that may be targets, as apiVersion/Kind, such as apps/v1/Deployment; empty: all")
 	set.BoolVar(&f.targetSameNamespaceOnly, "target-same-namespace-only", false, "permit targets in the namespace of the Subscription only")
 
@@ -178,8 +180,13 @@ func (f *flags) check(set *flag.FlagSet) []error {
 			wrong = append(wrong, fmt.Errorf("--target-kinds must be kinds such as v1/ConfigMap or apps/v1/Deployment, separated by commas: %q is none", kind))
 		}
 	}
-	if f.openCostRestartMinInterval < 0 {
-		wrong = append(wrong, fmt.Errorf("--opencost-restart-min-interval must not be negative, but is %s", f.openCostRestartMinInterval))
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"--opencost-restart-min-interval", f.openCostRestartMinInterval}, {"--builtin-release-after", f.builtinReleaseAfter}} {
+		if d.value < 0 {
+			wrong = append(wrong, fmt.Errorf("%s must not be negative, but is %s", d.name, d.value))
+		}
 	}
 	for name, d := range map[string]time.Duration{"--sync": f.sync, "--poll": f.poll} {
 		if d <= 0 {

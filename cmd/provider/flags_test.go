@@ -67,9 +67,10 @@ func TestPriceFlags(t *testing.T) {
 // TestChoiceFlags reads the flags that depart from the documented behaviour.
 func TestChoiceFlags(t *testing.T) {
 	type want struct {
-		Guard offer.Guard
-		Kinds []string
-		Wrong string
+		Guard   offer.Guard
+		Kinds   []string
+		Release time.Duration
+		Wrong   string
 	}
 	cases := map[string]struct {
 		reason string
@@ -79,13 +80,18 @@ func TestChoiceFlags(t *testing.T) {
 		"Defaults": {reason: "Nothing departs by itself."},
 		"Set": {
 			reason: "Kinds of the core have no group.",
-			args:   []string{"--offering-guard=ready", "--target-kinds=v1/ConfigMap, apps/v1/Deployment"},
-			want:   want{Guard: offer.GuardReady, Kinds: []string{"v1/ConfigMap", "apps/v1/Deployment"}},
+			args:   []string{"--offering-guard=ready", "--target-kinds=v1/ConfigMap, apps/v1/Deployment", "--builtin-release-after=24h"},
+			want:   want{Guard: offer.GuardReady, Kinds: []string{"v1/ConfigMap", "apps/v1/Deployment"}, Release: 24 * time.Hour},
 		},
 		"NoGuard": {
 			reason: "A typing error is not taken for the default.",
 			args:   []string{"--offering-guard=none"},
 			want:   want{Wrong: `--offering-guard must be all or ready, not "none"`},
+		},
+		"NegativeRelease": {
+			reason: "It is not taken for at once, nor for never.",
+			args:   []string{"--builtin-release-after=-1h"},
+			want:   want{Wrong: "--builtin-release-after must not be negative, but is -1h0m0s"},
 		},
 		"NoKind": {
 			reason: "A kind without a version would permit nothing, without a word.",
@@ -99,7 +105,7 @@ func TestChoiceFlags(t *testing.T) {
 			if f, err := parse(tc.args, io.Discard); err != nil {
 				got.Wrong = err.Error()
 			} else {
-				got = want{Guard: f.guard(), Kinds: splitNames(f.targetKinds)}
+				got = want{Guard: f.guard(), Kinds: splitNames(f.targetKinds), Release: f.builtinReleaseAfter}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nparse(%q): -want, +got:\n%s", tc.reason, tc.args, diff)

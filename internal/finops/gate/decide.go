@@ -163,6 +163,9 @@ func goOn(in Input, now time.Time) Decision {
 // (OPEN-SUB-11), unless it ended earlier.
 func windDown(in Input, now time.Time) Decision {
 	d := Decision{Kind: WindingDown, Reason: MarkedForDeletion, Message: deletedMessage, Waiting: blocked}
+	if in.Unserved != nil {
+		d.Waiting += in.Unserved.String()
+	}
 	if in.NoCollector {
 		d.Waiting += NoCollector
 	}

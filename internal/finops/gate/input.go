@@ -46,6 +46,9 @@ type Input struct {
 	// NoCollector says that it is proved that nothing releases deleted
 	// Subscriptions in this cluster (BETTER-SUB-11).
 	NoCollector bool
+
+	// Unserved is what follows from that, nil if nothing does.
+	Unserved *Unserved
 }
 
 // Rules choose what differs from the documented behaviour. The zero Rules are

@@ -63,8 +63,14 @@ func gateFailed(why, message string, active bool) event.Event {
 	return event.Warning(reasonGateFailed, errors.Errorf("%s: %s; %s", why, message, follows))
 }
 
-func noChargeCollector() event.Event {
-	return event.Warning(reasonNoChargeCollector, errors.New("nothing releases deleted Subscriptions: no SubscriptionChargeCollection CostJob exists"))
+// noChargeCollector says from when on the controller does what nobody else does,
+// if it does at all: else that is the zero time.
+func noChargeCollector(from time.Time) event.Event {
+	if from.IsZero() {
+		return event.Warning(reasonNoChargeCollector, errors.New("nothing releases deleted Subscriptions: no SubscriptionChargeCollection CostJob exists"))
+	}
+	return event.Warning(reasonNoChargeCollector, errors.Errorf(
+		"no SubscriptionChargeCollection CostJob exists; the controller settles this one itself from %s on", from.Format(time.RFC3339)))
 }
 
 func noUsageBilled(why string) event.Event { return event.Normal(reasonNoUsageBilled, why) }
@@ -91,7 +97,7 @@ func usageSourceIgnored(i int) event.Event {
 }
 
 // announce says what has just become different, once it is stored.
-func (e *external) announce(ctx context.Context, before, after *v1alpha1.Subscription, d gate.Decision) {
+func (e *external) announce(ctx context.Context, before, after *v1alpha1.Subscription, d gate.Decision, unserved *gate.Unserved) {
 	if before.Status.ActivatedAt == nil && after.Status.ActivatedAt != nil {
 		e.record.Event(after, activated(string(d.Reason)))
 	}
@@ -99,7 +105,7 @@ func (e *external) announce(ctx context.Context, before, after *v1alpha1.Subscri
 		e.record.Event(after, deactivated(d))
 	}
 	e.announceHold(before, after, d)
-	e.announceDeletion(ctx, before, after)
+	e.announceDeletion(ctx, before, after, unserved)
 
 	if d.Replaced && e.said.first(after.UID, reasonOfferingReplaced, 0) {
 		e.record.Event(after, offeringReplaced(key(after.Spec.OfferingRef)))
@@ -146,7 +152,7 @@ func (e *external) announceHold(before, after *v1alpha1.Subscription, d gate.Dec
 	}
 }
 
-func (e *external) announceDeletion(ctx context.Context, before, after *v1alpha1.Subscription) {
+func (e *external) announceDeletion(ctx context.Context, before, after *v1alpha1.Subscription, unserved *gate.Unserved) {
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.TypeDeleting)
 	if is == nil {
 		return
@@ -161,7 +167,11 @@ func (e *external) announceDeletion(ctx context.Context, before, after *v1alpha1
 	}
 	lacks := strings.HasSuffix(is.Message, gate.NoCollector)
 	if lacks && (was == nil || !strings.HasSuffix(was.Message, gate.NoCollector)) {
-		e.record.Event(after, noChargeCollector())
+		var from time.Time
+		if unserved != nil {
+			from = unserved.From
+		}
+		e.record.Event(after, noChargeCollector(from))
 	}
 }
 

@@ -10,7 +10,8 @@
 // what the server itself says.
 //
 // A database that is away keeps nothing from being decided. A deleted
-// Subscription is released by the charge collector, never from here.
+// Subscription is released by the charge collector; if there is none, and that is
+// asked for, from here, by the same steps.
 package subscription
 
 import (
@@ -46,6 +47,7 @@ type connector struct {
 	clock    clock.PassiveClock
 	record   event.Recorder
 	said     once
+	builtin  *builtin // Nil if it is switched off.
 }
 
 // Connect returns a client for one reconcile of one Subscription.
@@ -85,9 +87,10 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 	if err := e.statuses.Keep(ctx, s); err != nil {
 		return managed.ExternalObservation{}, errors.Wrap(err, "cannot store what was decided about the Subscription")
 	}
-	e.announce(ctx, before, s, d)
+	e.announce(ctx, before, s, d, in.Unserved)
 	e.announceTerms(before, s, in)
 	e.replaced.set(member(s), d.Replaced)
+	e.builtin.consider(s)
 
 	o, err := e.compare(ctx, s, d)
 	if err == nil && o.ResourceUpToDate {

@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"context"
+	"time"
 
 	"github.com/provider-finops/provider-finops/internal/finops/gate"
 	"github.com/provider-finops/provider-finops/internal/finops/tick"
@@ -21,6 +22,12 @@ type Settings struct {
 	// ReleaseNeverActivated lets a deleted Subscription that was never activated
 	// go at once, without a charge run (OPEN-SUB-11).
 	ReleaseNeverActivated bool
+
+	// BuiltinReleaseAfter is how long a deleted Subscription waits for a charge
+	// collector where none exists, before the Settler settles it and lets it go
+	// (BETTER-SUB-11). Zero, or no Settler, is for ever.
+	BuiltinReleaseAfter time.Duration
+	Settler             Settler
 
 	// Follow, if it is set, is handed what tells the lives of all Subscriptions.
 	Follow func(func(context.Context) (map[string]tick.Life, bool))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,6 +43,10 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) erro
 	if err != nil {
 		return err
 	}
+	settling, err := newBuiltin(mgr, o, s)
+	if err != nil {
+		return errors.Wrap(err, "cannot add what settles Subscriptions")
+	}
 	f := fanout{cache: mgr.GetClient(), evidence: newEvidence(mgr.GetAPIReader()), replaced: newReplaced(), targets: watches}
 	f.removed = &removed{tombstones: m.Tombstones, living: f.hasChildren, forget: m.ForgetSubscription}
 	subscriptions, err := subscriptionsIn(mgr.GetCache())
@@ -64,10 +69,11 @@ func Setup(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, s Settings) erro
 			builder.WithPredicates(predicate.And(notCreated(), predicate.LabelChangedPredicate{}))).
 		WatchesRawSource(watches).
 		WatchesRawSource(m.Returned(f.everybody)).
-		Complete(newReconciler(mgr, o, m, f, s))
+		WatchesRawSource(settling.tells()).
+		Complete(newReconciler(mgr, o, m, f, s, settling))
 }
 
-func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout, s Settings) reconcile.Reconciler {
+func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout, s Settings, settling *builtin) reconcile.Reconciler {
 	statuses := frame.NewStatuses(mgr.GetClient())
 	kind := frame.Kind{
 		Name:      Name,
@@ -92,6 +98,7 @@ func newReconciler(mgr ctrl.Manager, o frame.Options, m *mirror.Mirror, f fanout
 		clock:    o.Clock,
 		record:   frame.Recorder(mgr, Name),
 		said:     newOnce(),
+		builtin:  settling,
 	})
 }
 
