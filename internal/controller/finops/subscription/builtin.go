@@ -108,8 +108,7 @@ func (b *builtin) serve(ctx context.Context, key types.NamespacedName) time.Dura
 		b.forget(key)
 		return 0
 	}
-	now := b.clock.Now()
-	u := b.unserved(ctx, s, now, noCollector(ctx, b.cache))
+	u := b.unserved(ctx, s, noCollector(ctx, b.cache))
 	if u == nil {
 		b.forget(key)
 		return 0
@@ -118,7 +117,7 @@ func (b *builtin) serve(ctx context.Context, key types.NamespacedName) time.Dura
 	if last := b.last(s); last.next.After(due) {
 		due = last.next
 	}
-	if wait := due.Sub(now); wait > 0 {
+	if wait := due.Sub(b.clock.Now()); wait > 0 {
 		return wait
 	}
 
@@ -135,11 +134,11 @@ func (b *builtin) serve(ctx context.Context, key types.NamespacedName) time.Dura
 }
 
 // unserved is what becomes of a deleted Subscription, nil if nothing does by itself.
-func (b *builtin) unserved(ctx context.Context, s *v1alpha1.Subscription, now time.Time, noCollector bool) *gate.Unserved {
+func (b *builtin) unserved(ctx context.Context, s *v1alpha1.Subscription, noCollector bool) *gate.Unserved {
 	if b == nil || !noCollector {
 		return nil
 	}
-	now = now.UTC().Truncate(time.Second)
+	now := b.clock.Now().UTC().Truncate(time.Second)
 	u := &gate.Unserved{Since: now, Held: b.last(s).held}
 	if said := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.TypeDeleting); said != nil {
 		if since, ok := gate.UnservedSince(said.Message); ok {

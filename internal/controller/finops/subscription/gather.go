@@ -24,7 +24,7 @@ func (e *external) gather(ctx context.Context, s *v1alpha1.Subscription, from vi
 	}
 	if in.Self.Deleting {
 		in.NoCollector = noCollector(ctx, from)
-		in.Unserved = e.builtin.unserved(ctx, s, in.Now, in.NoCollector)
+		in.Unserved = e.builtin.unserved(ctx, s, in.NoCollector)
 		return in
 	}
 	if in.Self.DeactivatedAt != nil {
