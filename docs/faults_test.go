@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var namedTest = regexp.MustCompile("`(internal/[a-z/]+): (Test[A-Za-z]+)`")
+var namedTest = regexp.MustCompile("`((?:internal|cmd)/[a-z/]+): (Test[A-Za-z]+)`")
 
 // TestFaults wants every test that the table of faults names to be there.
 func TestFaults(t *testing.T) {

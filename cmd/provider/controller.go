@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
@@ -58,6 +59,10 @@ const (
 	// concurrentReconciles of each kind: enough to keep the API server busy
 	// while single writes wait for it.
 	concurrentReconciles = 64
+
+	// partingTimeout is how long the controllers may take to end when they are told
+	// to. The pod is given longer, because the lease is given back after that.
+	partingTimeout = 8 * time.Second
 
 	// controllerGCPercent is how much garbage the controllers may pile up on
 	// what they hold, which is every Subscription. Go's own 100 would make that
@@ -228,6 +233,7 @@ func newManager(f *flags, getenv func(string) string, webhooks ctrlwebhook.Serve
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       ownNamespace(getenv),
 		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(partingTimeout),
 		Cache: cache.Options{
 			SyncPeriod:       &f.sync,
 			DefaultTransform: transform,

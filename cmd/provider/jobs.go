@@ -102,7 +102,7 @@ func runCharge(ctx context.Context, f *flags, getenv func(string) string) error 
 	if unopened != nil {
 		return errors.Join(err, unopened)
 	}
-	defer pool.Close()
+	defer postgres.Close(ctx, pool)
 	return errors.Join(err, retention.Run(ctx, keep, settled, businessClock(f.clockOffset), log, pool))
 }
 

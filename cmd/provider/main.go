@@ -12,10 +12,17 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// gracePeriod is how long a process may take to end once it was told to. What
+// waits even then waits for somebody who does not answer, and being cut off there
+// is no worse than being killed, which is safe at any moment.
+const gracePeriod = 9 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, func() { os.Exit(1) }) })
 	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -130,7 +130,11 @@ func acquire(ctx context.Context, conn *pgx.Conn, key LockKey, wait time.Duratio
 // was used under has ended. The lock is given back by a statement, because the
 // server reads that a connection was closed some time after it was.
 func letGo(ctx context.Context, conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	patience := pingTimeout
+	if ctx.Err() != nil {
+		patience = partingTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if !conn.IsClosed() {
 		_, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock_all()") // If it fails, the end of the session does it.

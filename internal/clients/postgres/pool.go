@@ -24,6 +24,7 @@ const (
 	pingAfterIdle = 50 * time.Millisecond
 
 	pingTimeout    = 5 * time.Second
+	partingTimeout = 2 * time.Second
 	connectTimeout = 10 * time.Second
 
 	// lockTimeout is how long a statement waits for a lock that somebody else
@@ -82,10 +83,31 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	if err := Prepare(ctx, pool, cfg); err != nil {
-		pool.Close()
+		Close(ctx, pool)
 		return nil, err
 	}
 	return pool, nil
+}
+
+// Close closes a pool. As long as ctx lives it waits for every session to end.
+// Who is told to stop waits for a moment only: to take leave of a server that
+// answers no more takes the library longer than a process is given to end, and
+// with the process its sessions end anyway.
+func Close(ctx context.Context, pool *pgxpool.Pool) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		pool.Close()
+	}()
+	select {
+	case <-closed:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-closed:
+	case <-time.After(partingTimeout):
+	}
 }
 
 // Prepare makes sure that a pool can be used for what the configuration says:

@@ -86,7 +86,7 @@ func (c *Connection) Ready() <-chan struct{} { return c.ready }
 // Start upgrades the schema, trying until it succeeds, and then keeps the
 // months ahead. It ends with its context.
 func (c *Connection) Start(ctx context.Context) error {
-	defer c.pool.Close()
+	defer postgres.Close(ctx, c.pool)
 	if err := c.upgrade(ctx); err != nil {
 		return nil // The context has ended, which is how this is stopped.
 	}

@@ -55,15 +55,14 @@ func (j *Job) Run(ctx context.Context) error {
 	started := j.Clock.Now()
 
 	err := j.collect(ctx, started)
-	switch {
-	case errors.Is(err, postgres.ErrLockTaken):
+	if errors.Is(err, postgres.ErrLockTaken) {
 		j.Log.Info("Another run is collecting for this cluster; leaving it to that one", "cluster", j.Settings.ClusterID)
 		return nil
-	case err != nil && ctx.Err() != nil:
-		err = fmt.Errorf("the run was interrupted: %w", err)
 	}
+	err = execution.Outcome(ctx, err)
 
-	return errors.Join(err, j.record(ctx, started, err))
+	record := execution.Record{Start: started, Duration: j.Clock.Since(started), Err: err}
+	return errors.Join(err, execution.Write(ctx, j.Kube, j.Settings.CostJob, record, j.Settings.Timeouts.StatusUpdate))
 }
 
 // collect gathers what the run has to know, holds the lock, and collects.
@@ -85,7 +84,7 @@ func (j *Job) collect(ctx context.Context, started time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
+	defer postgres.Close(ctx, pool)
 
 	key := postgres.LockKey{Work: lockWork, Scope: j.Settings.ClusterID}
 	return postgres.WithLock(ctx, pool, key, j.Settings.Timeouts.DatabaseInit, func(ctx context.Context) error {
@@ -129,17 +128,4 @@ func (j *Job) costJob(ctx context.Context) (*v1alpha1.CostJob, error) {
 		return nil, fmt.Errorf("cannot read CostJob %q: %w", j.Settings.CostJob, err)
 	}
 	return costJob, nil
-}
-
-// record writes how the run ended into the CostJob's status. It does so even if
-// the run was stopped: that is when somebody wants to know.
-func (j *Job) record(ctx context.Context, started time.Time, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Settings.Timeouts.StatusUpdate)
-	defer cancel()
-
-	return execution.Write(ctx, j.Kube, j.Settings.CostJob, execution.Record{
-		Start:    started,
-		Duration: j.Clock.Since(started),
-		Err:      failure,
-	})
 }

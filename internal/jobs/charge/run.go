@@ -83,19 +83,13 @@ func Run(ctx context.Context, s Settings, d Dependencies) error {
 		r.log.Info("another charge collection is running; leaving the work to it", "cluster", s.ClusterID)
 		return nil
 	}
+	err = execution.Outcome(ctx, err)
 
 	if s.recorded() {
 		record := execution.Record{Start: r.now, Duration: d.Clock.Since(r.now), Err: err}
-		err = errors.Join(err, r.record(ctx, record))
+		err = errors.Join(err, execution.Write(ctx, client.WithFieldOwner(r.client, FieldManager), r.CostJob, record, r.StatusUpdateTimeout))
 	}
 	return err
-}
-
-// record writes the execution record, also when the run was told to stop.
-func (r *run) record(ctx context.Context, record execution.Record) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.StatusUpdateTimeout)
-	defer cancel()
-	return execution.Write(ctx, client.WithFieldOwner(r.client, FieldManager), r.CostJob, record)
 }
 
 func (r *run) locked(ctx context.Context) error {
@@ -112,7 +106,7 @@ func (r *run) locked(ctx context.Context) error {
 	if r.pool, err = r.open(ctx); err != nil {
 		return err
 	}
-	defer r.pool.Close()
+	defer postgres.Close(ctx, r.pool)
 
 	key := postgres.LockKey{Work: lockWork, Scope: r.ClusterID}
 	return postgres.WithLock(ctx, r.pool, key, r.DatabaseInitTimeout, r.work)

@@ -25,6 +25,10 @@ const (
 	maxEarlierError = 150
 )
 
+// lastWords is how long a run that was told to stop may still take to write its
+// record: some seconds later it is killed.
+const lastWords = 3 * time.Second
+
 // A Record tells about one run.
 type Record struct {
 	Start    time.Time
@@ -32,10 +36,24 @@ type Record struct {
 	Err      error // Why it failed; nil if it succeeded.
 }
 
+// Outcome is the error of a run as people are told it: one that was told to stop
+// has failed for that and nothing else.
+func Outcome(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the run was interrupted: %w", err)
+	}
+	return err
+}
+
 // Write puts the record in front of the history of a CostJob, of which the
 // latest ten are kept. The moment of the last success moves only with a success
 // (50.6).
-func Write(ctx context.Context, c client.Client, job types.NamespacedName, r Record) error {
+//
+// It may take so long, and is done even if the run was stopped: that is when
+// somebody wants to know. But then there are a few seconds left.
+func Write(ctx context.Context, c client.Client, job types.NamespacedName, r Record, within time.Duration) error {
+	ctx, cancel := outliving(ctx, within)
+	defer cancel()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var costJob v1alpha1.CostJob
 		if err := c.Get(ctx, job, &costJob); err != nil {
@@ -49,6 +67,19 @@ func Write(ctx context.Context, c client.Client, job types.NamespacedName, r Rec
 		return fmt.Errorf("cannot record the run on CostJob %q: %w", job, err)
 	}
 	return nil
+}
+
+// outliving ends after so long, or a moment after ctx.
+func outliving(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	outlived, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	forget := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(lastWords):
+			cancel()
+		case <-outlived.Done():
+		}
+	})
+	return outlived, func() { forget(); cancel() }
 }
 
 func (r Record) addTo(status *v1alpha1.CostJobStatus) {

@@ -46,22 +46,10 @@ func Refusals() map[string]Refusal {
 			Make: func(t testing.TB) (DB, string, func() func()) {
 				t.Helper()
 				db := Database(t)
-				u, err := url.Parse(db.DSN)
-				if err != nil {
-					t.Fatal(err)
-				}
-				role := "finops_role_" + strings.TrimPrefix(u.Path, "/finops_test_")
-				alter(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'role'")
-				t.Cleanup(func() {
-					if err := execOn(context.Background(), Admin(t), "DROP ROLE "+role); err != nil {
-						t.Error(err)
-					}
-				})
-				alter(t, db, "GRANT "+pgx.Identifier{db.Pool.Config().ConnConfig.User}.Sanitize()+" TO "+role)
-				u.User = url.UserPassword(role, "role")
-				return db, u.String(), func() func() {
-					alter(t, db, "ALTER ROLE "+role+" CONNECTION LIMIT 1")
-					return func() { alter(t, db, "ALTER ROLE "+role+" CONNECTION LIMIT -1") }
+				dsn, alterRole := Role(t, db)
+				return db, dsn, func() func() {
+					alterRole("CONNECTION LIMIT 1")
+					return func() { alterRole("CONNECTION LIMIT -1") }
 				}
 			},
 		},
@@ -86,6 +74,29 @@ func Refusals() map[string]Refusal {
 				}
 			},
 		},
+	}
+}
+
+// Role returns the DSN of a role that may what the database's owner may, and what
+// alters that role and nobody else, as in "CONNECTION LIMIT 17".
+func Role(t testing.TB, db DB) (dsn string, alterRole func(how string)) {
+	t.Helper()
+	u, err := url.Parse(db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := "finops_role_" + strings.TrimPrefix(u.Path, "/finops_test_")
+	alter(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'role'")
+	t.Cleanup(func() {
+		if err := execOn(context.Background(), Admin(t), "DROP ROLE "+role); err != nil {
+			t.Error(err)
+		}
+	})
+	alter(t, db, "GRANT "+pgx.Identifier{db.Pool.Config().ConnConfig.User}.Sanitize()+" TO "+role)
+	u.User = url.UserPassword(role, "role")
+	return u.String(), func(how string) {
+		t.Helper()
+		alter(t, db, "ALTER ROLE "+role+" "+how)
 	}
 }
 
