@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -51,6 +52,38 @@ func TestMergeEnv(t *testing.T) {
 				t.Errorf("the template itself was changed: -want, +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEveryStartHasTime: a start that Kubernetes looks at late is not missed,
+// whatever the interval, as it was with a deadline of seconds (kubernetes#86647); and
+// schedules are those of UTC (OPEN-CJ-3). Nobody can ask for less.
+func TestEveryStartHasTime(t *testing.T) {
+	type times struct {
+		Schedule, Zone           string
+		Deadline                 int64
+		Policy                   batchv1.ConcurrencyPolicy
+		Succeeded, Failed, Tries int32
+	}
+	for interval, schedule := range map[time.Duration]string{
+		time.Minute: "* * * * *", 5 * time.Minute: "*/5 * * * *", time.Hour: "0 * * * *", 6 * time.Hour: "0 */6 * * *",
+		12 * time.Hour: "0 */12 * * *", 24 * time.Hour: "0 0 * * *", 7 * time.Minute: "0 0 * * *", 0: "0 0 * * *",
+	} {
+		for _, kind := range []v1alpha1.CostJobType{v1alpha1.CostJobTypeResourceCostCollection, v1alpha1.CostJobTypeSubscriptionChargeCollection} {
+			c, err := settings().cronJob(&v1alpha1.CostJob{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hourly"}, Spec: v1alpha1.CostJobSpec{Type: kind, Interval: metav1.Duration{Duration: interval}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := times{
+				c.Spec.Schedule, *c.Spec.TimeZone, *c.Spec.StartingDeadlineSeconds, c.Spec.ConcurrencyPolicy,
+				*c.Spec.SuccessfulJobsHistoryLimit, *c.Spec.FailedJobsHistoryLimit, *c.Spec.JobTemplate.Spec.BackoffLimit,
+			}
+			if diff := cmp.Diff(times{schedule, "Etc/UTC", 300, batchv1.ForbidConcurrent, 3, 3, 2}, got); diff != "" {
+				t.Errorf("%s every %s: -want, +got:\n%s", kind, interval, diff)
+			}
+		}
 	}
 }
 
