@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,18 +12,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/go-logr/logr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/yaml"
 
 	"github.com/provider-finops/provider-finops/internal/controller"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
@@ -62,18 +53,10 @@ func (w *world) cluster() string {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Client: apitest.Client(t), t: t, db: pgtest.Database(t)}
-	local := envtest.WebhookInstallOptions{}
-	if err := local.PrepWithoutInstalling(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := local.Cleanup(); err != nil {
-			t.Error(err)
-		}
-	})
+	door := apitest.NewDoor(t)
 	w.limit()
-	w.serve(local)
-	w.install(local)
+	w.serve(door)
+	w.install(door)
 	return w
 }
 
@@ -100,25 +83,11 @@ func (w *world) limit() {
 }
 
 // serve runs the controllers and the webhooks.
-func (w *world) serve(local envtest.WebhookInstallOptions) {
+func (w *world) serve(door apitest.Door) {
 	w.t.Helper()
-	cfg := apitest.Config(w.t)
-	cfg.Impersonate.UserName = controllerName
-	again := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:                 apitest.Scheme(),
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             config.Controller{SkipNameValidation: &again},
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
-			Host: local.LocalServingHost, Port: local.LocalServingPort, CertDir: local.LocalServingCertDir,
-		}),
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	mgr, _ := apitest.ManagerAs(w.t, controllerName, door.Serve)
 	o := frame.Options{Logger: logging.NewNopLogger(), Clock: clock.RealClock{}, Poll: time.Hour, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000)}
-	err = errors.Join(
+	err := errors.Join(
 		controller.Setup(mgr, o, controller.Settings{
 			OpenCost: opencost.Installation{Namespace: metav1.NamespaceDefault, Deployment: "opencost"},
 			CostJob:  costjob.Settings{Image: "provider-finops:v1", PostgresDSN: "postgres://db", OpenCostURL: "http://opencost:9003", ClusterID: "default"},
@@ -130,29 +99,10 @@ func (w *world) serve(local envtest.WebhookInstallOptions) {
 	apitest.Run(w.t, mgr)
 }
 
-// install applies the webhook configuration that is shipped, but for the Service.
-func (w *world) install(local envtest.WebhookInstallOptions) {
+// install has the API server ask at the door.
+func (w *world) install(door apitest.Door) {
 	w.t.Helper()
-	root, err := apitest.Root()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "package", "webhookconfigurations", "finops.stakater.com.yaml"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := yaml.UnmarshalStrict(text, hook); err != nil {
-		w.t.Fatal(err)
-	}
-	for i := range hook.Webhooks {
-		cc := &hook.Webhooks[i].ClientConfig
-		url := "https://" + net.JoinHostPort(local.LocalServingHost, strconv.Itoa(local.LocalServingPort)) + *cc.Service.Path
-		*cc = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: local.LocalServingCAData}
-	}
-	if err := w.Create(w.t.Context(), hook); err != nil {
-		w.t.Fatal(err)
-	}
+	door.Install(w.t, w)
 	probe := fmt.Sprintf(subscription, "probe", "any") + "  parent: {subscriptionRef: {name: probe, namespace: default}}\n"
 	apitest.Eventually(w.t, "an API server that asks the webhooks", func(ctx context.Context) error {
 		err := w.Create(ctx, read(w.t, metav1.NamespaceDefault, probe), client.DryRunAll)

@@ -24,8 +24,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
@@ -162,16 +160,9 @@ func control(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper) {
 	cfg := apitest.Config(t)
 	cfg.QPS = -1
 	cfg.Wrap(wrap)
-	again := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: apitest.Scheme(), Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: &again},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mgr, _ := apitest.ManagerOn(t, cfg)
 	o := frame.Options{Logger: logging.NewNopLogger(), Clock: clock.RealClock{}, Poll: time.Hour, MaxConcurrentReconciles: 8, Limiter: ratelimiter.NewGlobal(1000)}
-	err = errors.Join(offering.Setup(mgr, o, nil, offering.Settings{}), subscription.Setup(mgr, o, nil, subscription.Settings{}))
+	err := errors.Join(offering.Setup(mgr, o, nil, offering.Settings{}), subscription.Setup(mgr, o, nil, subscription.Settings{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 )
 
 // A death comes over a controller when its nth write has been carried out, and
@@ -108,7 +109,11 @@ func killed(t *testing.T, d *death) (stands map[string]string, died bool) {
 	l := life{Client: c, ns: ns, activated: map[string]metav1.Time{}, ended: map[string]metav1.Time{}}
 	t.Run("First", func(t *testing.T) { control(t, d.wrap); l.live(t, d.came) })
 	died = d.came()
-	t.Run("Second", func(t *testing.T) { control(t, newLine(0).wrap); l.live(t, func() bool { return false }) })
+	t.Run("Second", func(t *testing.T) {
+		control(t, newLine(0).wrap)
+		l.live(t, func() bool { return false })
+		invariants.Check(t, invariants.World{API: c, Rest: 10})
+	})
 	return standing(t.Context(), t, c, ns, l.activated), died
 }
 

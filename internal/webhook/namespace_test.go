@@ -26,7 +26,7 @@ import (
 // An Offering stays for as long as a Subscription has to be settled on it, and
 // no longer.
 func TestNamespacesEnd(t *testing.T) {
-	w := serve(t, certificates(t), webhook.Settings{})
+	w := serve(t, apitest.NewDoor(t), webhook.Settings{})
 	one, two := w.ns, apitest.Namespace(t, w)
 	inOne, inTwo := newOffering(one, "a"), newOffering(two, "a")
 	fromTwo, fromOne := newOffering(two, "z"), newOffering(one, "z")
@@ -69,6 +69,7 @@ func TestNamespacesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.gone(t, inOne, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: two}})
+	w.holds(t)
 }
 
 // TestNamespaceInOutage deletes a namespace while nobody answers. It says why it
@@ -79,8 +80,8 @@ func TestNamespaceInOutage(t *testing.T) {
 	if err := c.Create(t.Context(), newOffering(name, "vm")); err != nil {
 		t.Fatal(err)
 	}
-	local := certificates(t)
-	w := install(t, local)
+	door := apitest.NewDoor(t)
+	w := install(t, door)
 	eventually(t.Context(), t, "an API server that asks", func() error {
 		if err := w.Create(t.Context(), newOffering(name, "probe"), client.DryRunAll); err == nil {
 			return errors.New("it does not")
@@ -104,14 +105,15 @@ func TestNamespaceInOutage(t *testing.T) {
 		}
 		return fmt.Errorf("its conditions are %v", ns.Status.Conditions)
 	})
-	run(t, local, webhook.Settings{})
+	run(t, door, webhook.Settings{})
 	w.gone(t, ns)
+	w.holds(t)
 }
 
 // TestUnguarded checks that only an Offering that the controller holds is let go
 // with its namespace: one without a finalizer would be gone at once.
 func TestUnguarded(t *testing.T) {
-	w := serve(t, certificates(t), webhook.Settings{})
+	w := serve(t, apitest.NewDoor(t), webhook.Settings{})
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.ns}}
 	paused := newOffering(w.ns, "paused")
 	paused.Annotations = map[string]string{xpmeta.AnnotationKeyReconciliationPaused: "true"}

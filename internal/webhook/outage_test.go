@@ -27,7 +27,7 @@ func TestNobodyAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := install(t, certificates(t)) // Nobody listens there.
+	w := install(t, apitest.NewDoor(t)) // Nobody listens there.
 	eventually(t.Context(), t, "an API server that asks", func() error {
 		if err := w.Create(t.Context(), newSubscription(ns, "probe", "vm"), client.DryRunAll); err == nil {
 			return errors.New("it does not ask yet")

@@ -5,11 +5,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 	"github.com/provider-finops/provider-finops/internal/webhook"
@@ -28,7 +25,7 @@ import (
 // the documented order (trust both, change the certificate, trust the new one)
 // no good one fails. In any order no bad one is ever admitted.
 func TestRotation(t *testing.T) {
-	local, next, stranger := certificates(t), certificates(t), certificates(t)
+	local, next, stranger := apitest.NewDoor(t), apitest.NewDoor(t), apitest.NewDoor(t)
 	served := local
 	mounted := mount(t, local.LocalServingCertDir)
 	served.LocalServingCertDir = mounted.dir
@@ -105,13 +102,12 @@ func (s secret) swap(t *testing.T, certs string) {
 }
 
 // presents waits until the server has a certificate of the authority.
-func presents(t *testing.T, served envtest.WebhookInstallOptions, authority []byte) {
+func presents(t *testing.T, served apitest.Door, authority []byte) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
-	address := net.JoinHostPort(served.LocalServingHost, strconv.Itoa(served.LocalServingPort))
 	apitest.Eventually(t, "a server with the new certificate", func(context.Context) error {
-		c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+		c, err := tls.Dial("tcp", served.Address(), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 		if err != nil {
 			return err
 		}

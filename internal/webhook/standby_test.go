@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
@@ -37,17 +35,11 @@ func TestStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	local, probes := certificates(t), freeAddress(t)
-	mgr, err := ctrl.NewManager(apitest.Config(t), ctrl.Options{
-		Scheme: apitest.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: probes,
-		LeaderElection: true, LeaderElectionID: "lease", LeaderElectionNamespace: ns,
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
-			Host: local.LocalServingHost, Port: local.LocalServingPort, CertDir: local.LocalServingCertDir,
-		}),
+	door, probes := apitest.NewDoor(t), freeAddress(t)
+	mgr, _ := apitest.Manager(t, door.Serve, func(o *ctrl.Options) {
+		o.HealthProbeBindAddress = probes
+		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = true, "lease", ns
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := errors.Join(
 		index.AddOfferings(t.Context(), index.Cluster(mgr.GetCache())),
 		index.AddSubscriptions(t.Context(), index.Cluster(mgr.GetCache())),
@@ -72,10 +64,10 @@ func TestStandby(t *testing.T) {
 		return errors.Join(err, response.Body.Close())
 	})
 
-	w := install(t, local)
+	w := install(t, door)
 	w.isAsked(t, true)
 	w.create(t, newOffering(w.ns, "vm"), newSubscription(w.ns, "s", "vm"))
-	err = w.Delete(t.Context(), newOffering(w.ns, "vm"))
+	err := w.Delete(t.Context(), newOffering(w.ns, "vm"))
 	if diff := cmp.Diff("DependentSubscriptionsExist", refusalOf(err).Reason); diff != "" {
 		t.Errorf("-want +got:\n%s\n%v", diff, err)
 	}

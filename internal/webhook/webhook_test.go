@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 	"github.com/provider-finops/provider-finops/internal/webhook"
 )
 
@@ -25,7 +26,7 @@ const (
 // and for each one that is not, on a real API server. A dry run is answered as
 // the request itself would be.
 func TestAdmission(t *testing.T) {
-	w := serve(t, certificates(t), webhook.Settings{})
+	w := serve(t, apitest.NewDoor(t), webhook.Settings{})
 	ns := w.ns
 	create := func(o client.Object) func() error {
 		return func() error { return w.Create(t.Context(), o) }
@@ -123,14 +124,15 @@ func TestParentCycles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := serve(t, certificates(t), tc.settings)
+			w := serve(t, apitest.NewDoor(t), tc.settings)
 			a, b := childOf(newSubscription(w.ns, "a", "any"), w.ns, "c"), childOf(newSubscription(w.ns, "b", "any"), w.ns, "a")
 			w.create(t, a, b)
 			w.known(t, a, b)
-			err := w.Create(t.Context(), childOf(newSubscription(w.ns, "c", "any"), w.ns, "b"), client.DryRunAll)
+			err := w.Create(t.Context(), childOf(newSubscription(w.ns, "c", "any"), w.ns, "b"))
 			if diff := cmp.Diff(tc.want, strings.ReplaceAll(refusalOf(err).Message, w.ns+"/", "ns/")); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
+			w.holds(t)
 		})
 	}
 }
@@ -138,7 +140,7 @@ func TestParentCycles(t *testing.T) {
 // TestShippedConfiguration holds the configuration against the contract: what it
 // asks about, and that it fails closed.
 func TestShippedConfiguration(t *testing.T) {
-	hook := shipped(t)
+	hook := apitest.ShippedWebhooks(t)
 	if diff := cmp.Diff("finops-operator-validating-webhook-configuration", hook.Name); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

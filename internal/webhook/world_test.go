@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -22,17 +19,13 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/yaml"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/offering"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 	"github.com/provider-finops/provider-finops/internal/webhook"
 )
 
@@ -49,48 +42,20 @@ type world struct {
 	hook *admissionregistrationv1.ValidatingWebhookConfiguration
 }
 
-// certificates are a folder with a certificate and key for loopback, and who
-// vouches for them.
-func certificates(t *testing.T) envtest.WebhookInstallOptions {
-	t.Helper()
-	local := envtest.WebhookInstallOptions{}
-	if err := local.PrepWithoutInstalling(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := local.Cleanup(); err != nil {
-			t.Error(err)
-		}
-	})
-	return local
-}
-
 // serve runs the webhooks, and the controllers whose indexes they use, and
 // installs the configuration that is shipped.
-func serve(t *testing.T, local envtest.WebhookInstallOptions, s webhook.Settings) *world {
+func serve(t *testing.T, door apitest.Door, s webhook.Settings) *world {
 	t.Helper()
-	run(t, local, s)
-	w := install(t, local)
+	run(t, door, s)
+	w := install(t, door)
 	w.isAsked(t, true)
 	return w
 }
 
 // run runs the webhooks until the test ends.
-func run(t *testing.T, local envtest.WebhookInstallOptions, s webhook.Settings) {
+func run(t *testing.T, door apitest.Door, s webhook.Settings) {
 	t.Helper()
-	again := true
-	mgr, err := ctrl.NewManager(apitest.Config(t), ctrl.Options{
-		Scheme:                 apitest.Scheme(),
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             config.Controller{SkipNameValidation: &again},
-		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{
-			Host: local.LocalServingHost, Port: local.LocalServingPort, CertDir: local.LocalServingCertDir,
-		}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mgr, _ := apitest.Manager(t, door.Serve)
 	o := frame.Options{Logger: logging.NewNopLogger(), Clock: clock.RealClock{}, MaxConcurrentReconciles: 2, Limiter: ratelimiter.NewGlobal(500)}
 	for _, setup := range []func() error{
 		func() error { return offering.Setup(mgr, o, nil, offering.Settings{}) },
@@ -104,44 +69,13 @@ func run(t *testing.T, local envtest.WebhookInstallOptions, s webhook.Settings) 
 	apitest.Run(t, mgr)
 }
 
-// install applies the shipped configuration, but for the Service that fronts the
-// controller in a cluster.
-func install(t *testing.T, local envtest.WebhookInstallOptions) *world {
+// install has the API server ask at the door.
+func install(t *testing.T, door apitest.Door) *world {
 	t.Helper()
-	c := apitest.Client(t)
-	w := &world{Client: c, ns: apitest.Namespace(t, c), hook: shipped(t)}
-	for i := range w.hook.Webhooks {
-		cc := &w.hook.Webhooks[i].ClientConfig
-		url := "https://" + net.JoinHostPort(local.LocalServingHost, strconv.Itoa(local.LocalServingPort)) + *cc.Service.Path
-		*cc = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: local.LocalServingCAData}
-	}
-	if err := c.Create(t.Context(), w.hook); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.Background(), w.hook); err != nil {
-			t.Error(err)
-		}
-		w.isAsked(t, false)
-	})
+	w := &world{Client: apitest.Client(t)}
+	t.Cleanup(func() { w.isAsked(t, false) }) // After the configuration is gone.
+	w.ns, w.hook = apitest.Namespace(t, w), door.Install(t, w)
 	return w
-}
-
-func shipped(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	t.Helper()
-	root, err := apitest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "package", "webhookconfigurations", "finops.stakater.com.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := yaml.UnmarshalStrict(text, hook); err != nil {
-		t.Fatal(err)
-	}
-	return hook
 }
 
 // isAsked waits until the API server asks, or has ceased to.
@@ -220,6 +154,12 @@ func (w *world) gone(t *testing.T, objects ...client.Object) {
 			return nil
 		})
 	}
+}
+
+// holds checks what has to hold after a fault, rest among it.
+func (w *world) holds(t *testing.T) {
+	t.Helper()
+	invariants.Check(t, invariants.World{API: w, Rest: 25})
 }
 
 func newOffering(ns, name string, requires ...string) *v1alpha1.Offering {

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
+	"github.com/provider-finops/provider-finops/internal/finops/collection"
+	"github.com/provider-finops/provider-finops/internal/testkit/invariants"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
@@ -119,6 +121,15 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 			if err != nil || migrated != 1 {
 				t.Errorf("want one process that migrates and none that fails, got %d, %v", migrated, err)
 			}
+			if schema != "" {
+				return // What holds is looked up on the connection's own search path.
+			}
+			pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: dsn, Application: "pgtest"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			invariants.Check(t, invariants.World{DB: pool, Cluster: cluster, Aggregation: collection.DefaultAggregation})
 		})
 	}
 }

@@ -300,6 +300,9 @@ func TestInterrupted(t *testing.T) {
 	if diff := cmp.Diff(want, w.hours()); diff != "" {
 		t.Errorf("hours: -want, +got:\n%s", diff)
 	}
+	w.opencost.answer(9, nil)
+	w.collect(10)
+	w.holds(10)
 }
 
 // TestHangingOpenCost bounds an hour that is never answered: it fails, the

@@ -159,6 +159,7 @@ func TestFaults(t *testing.T) {
 			if diff := cmp.Diff(withoutAttempts(undisturbed.dump()), withoutAttempts(w.dump())); diff != "" {
 				t.Errorf("%s\n-undisturbed, +after the next run:\n%s", tc.reason, diff)
 			}
+			w.holds(10)
 		})
 	}
 }

@@ -223,6 +223,7 @@ func TestAbandonedHour(t *testing.T) {
 	if diff := cmp.Diff([]string{"8 empty 0 0", "9 failed 0 0", "10 final 3 3"}, w.hours()[:3]); diff != "" {
 		t.Errorf("hours: -want, +got:\n%s", diff)
 	}
+	w.holds(21)
 }
 
 func TestBookOfARun(t *testing.T) {

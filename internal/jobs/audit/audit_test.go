@@ -34,22 +34,9 @@ func world(t *testing.T) (pgtest.DB, audit.Settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, db, string(text))
+	db.Run(t, string(text))
 	return db, audit.Settings{
 		Database: postgres.Config{DSN: db.DSN}, ClusterID: "test", Aggregation: collection.DefaultAggregation,
-	}
-}
-
-// exec runs statements as somebody who has taken the guards of history away.
-func exec(t *testing.T, db pgtest.DB, sql string) {
-	t.Helper()
-	conn, err := db.Pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-	if _, err := conn.Conn().PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
-		t.Fatalf("cannot run %q: %v", sql, err)
 	}
 }
 
@@ -179,7 +166,7 @@ func TestVerify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db, settings := world(t)
 			if tc.plant != "" {
-				exec(t, db, tc.plant)
+				db.Run(t, tc.plant)
 			}
 			var out bytes.Buffer
 			got, err := audit.Verify(t.Context(), settings, tc.request, &out)
@@ -215,7 +202,7 @@ func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 // between.
 func TestVerifyFarAhead(t *testing.T) {
 	db, settings := world(t)
-	exec(t, db, `
+	db.Run(t, `
 		SELECT finops_ensure_months('2076-04-01', '2076-04-01');
 		INSERT INTO subscription_charges (cluster_id, subscription_uid, window_start, window_end, charge_source, amount_micros,
 		       quantity, unit_price_micros, currency, finalized, offering_version_id, subscription_version_id, details, created_at, updated_at)

@@ -37,4 +37,5 @@ func TestAnHourThatIsNotOverIsNotClosed(t *testing.T) {
 	if !s.gone("sub") {
 		t.Error("Everything is settled; the Subscription is still there")
 	}
+	s.holds(nil, "2026-04-01T05:00:00Z")
 }

@@ -73,6 +73,7 @@ func TestVanishedUsage(t *testing.T) {
 	if diff := cmp.Diff([]string{"01 12"}, s.watermarks()); diff != "" {
 		t.Errorf("An hour without a row is settled all the same (OPEN-CJ-14): -want, +got:\n%s", diff)
 	}
+	s.holds(nil, "2026-04-01T13:00:00Z")
 }
 
 // TestCloseOut lets a Subscription go whose closing tick lies weeks ahead
@@ -209,6 +210,7 @@ func TestChangedIsNotReleased(t *testing.T) {
 	if !s.gone("sub") {
 		t.Error("Nothing holds the Subscription now; it is still there")
 	}
+	s.holds(nil, "2026-04-01T11:00:00Z")
 }
 
 // TestFailuresHoldNobodyElse lets the API server refuse what is written for one

@@ -63,10 +63,11 @@ func ManagerAs(t testing.TB, user string, with ...func(*ctrl.Options)) (ctrl.Man
 	t.Helper()
 	cfg := Config(t)
 	cfg.Impersonate.UserName = user
-	return managerOf(t, cfg, with)
+	return ManagerOn(t, cfg, with...)
 }
 
-func managerOf(t testing.TB, cfg *rest.Config, with []func(*ctrl.Options)) (ctrl.Manager, *Writes) {
+// ManagerOn is Manager for one that reaches the server in a way of its own.
+func ManagerOn(t testing.TB, cfg *rest.Config, with ...func(*ctrl.Options)) (ctrl.Manager, *Writes) {
 	t.Helper()
 	writes := &Writes{}
 	cfg = rest.CopyConfig(cfg)

@@ -72,7 +72,7 @@ func (s *Server) Client(t testing.TB) client.WithWatch {
 // Manager returns a manager of the server, see [Manager].
 func (s *Server) Manager(t testing.TB) ctrl.Manager {
 	t.Helper()
-	mgr, _ := managerOf(t, s.env.Config, nil)
+	mgr, _ := ManagerOn(t, s.env.Config)
 	return mgr
 }
 

@@ -160,14 +160,14 @@ func TestViolations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			db := pgtest.Database(t)
-			exec(t, db, read(t))
+			db.Run(t, read(t))
 			w := invariants.World{
 				API: tc.client(), DB: db.Pool, Cluster: "test", Aggregation: "namespace,pod,container", Replay: func() error { return nil }, Rest: 3,
 				Records: map[types.NamespacedName]int{{Namespace: "finops", Name: "hourly"}: 1},
 			}
 			w.Before = invariants.Remember(t, w)
 			if tc.sql != "" {
-				exec(t, db, tc.sql)
+				db.Run(t, tc.sql)
 			}
 			if tc.after != nil {
 				tc.after(&w)
@@ -192,7 +192,7 @@ func TestViolations(t *testing.T) {
 // TestSessions leaves somebody in a transaction, with a lock.
 func TestSessions(t *testing.T) {
 	db := pgtest.Database(t)
-	exec(t, db, read(t))
+	db.Run(t, read(t))
 	config := db.Pool.Config().ConnConfig.Copy()
 	config.RuntimeParams["application_name"] = "a run"
 	conn, err := pgx.ConnectConfig(t.Context(), config)
@@ -313,16 +313,4 @@ func read(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func exec(t *testing.T, db pgtest.DB, sql string) {
-	t.Helper()
-	conn, err := db.Pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-	if _, err := conn.Conn().PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
-		t.Fatalf("cannot run %q: %v", sql, err)
-	}
 }

@@ -41,6 +41,18 @@ func Database(t testing.TB) DB {
 	return DB{Pool: pool, DSN: dsn}
 }
 
+// Run runs statements, of which there may be many in the text.
+func (db DB) Run(t testing.TB, sql string) {
+	t.Helper()
+	err := db.Pool.AcquireFunc(t.Context(), func(conn *pgxpool.Conn) error {
+		_, err := conn.Conn().PgConn().Exec(t.Context(), sql).ReadAll()
+		return err
+	})
+	if err != nil {
+		t.Fatalf("cannot run %q: %v", sql, err)
+	}
+}
+
 // Empty returns the DSN of a fresh database in which nothing was migrated.
 func Empty(t testing.TB) string {
 	t.Helper()
