@@ -19,3 +19,13 @@ func SoldAt(s *v1alpha1.Subscription) time.Time {
 	}
 	return c.LastTransitionTime.Time
 }
+
+// ChargedTo is the hour in progress of the last charge run, nil if there was none.
+func ChargedTo(s *v1alpha1.Subscription) *time.Time {
+	for i := range s.Status.Costs {
+		if b := &s.Status.Costs[i]; b.Granularity == v1alpha1.CostGranularityHour {
+			return &b.Start.Time
+		}
+	}
+	return nil
+}

@@ -128,7 +128,7 @@ func goOn(in Input, now time.Time) Decision {
 
 	end, unknown := Endings.Any(in)
 	if !end.Passes() {
-		d.Kind, d.Reason, d.Message, d.DeactivatedAt = Ended, end.Reason, end.Message, notBefore(now, in.Self.ActivatedAt)
+		d.Kind, d.Reason, d.Message, d.DeactivatedAt = Ended, end.Reason, end.Message, in.Self.endAt(now)
 		return d
 	}
 	d.Retry = unknown
@@ -170,7 +170,7 @@ func windDown(in Input, now time.Time) Decision {
 		d.Waiting += NoCollector
 	}
 	if in.Self.DeactivatedAt == nil {
-		d.DeactivatedAt = notBefore(now, in.Self.ActivatedAt)
+		d.DeactivatedAt = in.Self.endAt(now)
 	}
 	return d
 }
@@ -208,11 +208,20 @@ func loop(in Input, objection Verdict) []ref.Key {
 	return in.ParentLoop
 }
 
-// notBefore keeps a clock that was set back from ending a Subscription before
-// it began.
-func notBefore(now time.Time, start *time.Time) *time.Time {
-	if start != nil && start.After(now) {
-		now = *start
+// farthestBehind is how far a clock may be behind that of the charge runs. Who
+// is farther ahead is not believed: it would be a contract that goes on.
+const farthestBehind = 24 * time.Hour
+
+// endAt is when a Subscription ends that ends now. A clock that was set back, or
+// is behind that of the charge runs, ends nothing before it began, nor before an
+// hour that has been charged for good.
+func (s Subscription) endAt(now time.Time) *time.Time {
+	end := now
+	if s.ChargedTo != nil && s.ChargedTo.After(end) && s.ChargedTo.Sub(now) <= farthestBehind {
+		end = s.ChargedTo.UTC()
 	}
-	return &now
+	if s.ActivatedAt != nil && s.ActivatedAt.After(end) {
+		end = *s.ActivatedAt
+	}
+	return &end
 }

@@ -16,6 +16,7 @@ import (
 // says (BETTER-SUB-2), and what could not be read ends nothing.
 func TestEndings(t *testing.T) {
 	const uncovered = "required offering catalogue/vm-standard not covered by an active subscription in the family"
+	charged, farAhead := second.Add(time.Hour), second.Add(25*time.Hour)
 	unreadyRequires := func(in *Input) {
 		in.Offering = Found(Offering{UID: "uid-offering", SpecHash: "a", Terms: Terms{Requires: []ref.Key{needed}}})
 	}
@@ -99,6 +100,28 @@ func TestEndings(t *testing.T) {
 			reason: "Nothing ends before it began.",
 			in:     active(targetIs(Gone[Existing]()), func(in *Input) { in.Now = activation.Add(-time.Hour) }),
 			want:   Decision{Kind: Ended, Reason: TargetNotFound, Message: "target StatefulSet data/pg does not exist", DeactivatedAt: &activation},
+		},
+		"ClockBehindTheChargeRuns": {
+			reason: "What was charged for good stays true: nothing ends in an hour that is final.",
+			in:     active(targetIs(Gone[Existing]()), func(in *Input) { in.Self.ChargedTo = &charged }),
+			want:   Decision{Kind: Ended, Reason: TargetNotFound, Message: "target StatefulSet data/pg does not exist", DeactivatedAt: &charged},
+		},
+		"ChargedBefore": {
+			reason: "The hour in progress has begun, so the clock counts.",
+			in:     active(targetIs(Gone[Existing]()), func(in *Input) { in.Self.ChargedTo = &activation }),
+			want:   Decision{Kind: Ended, Reason: TargetNotFound, Message: "target StatefulSet data/pg does not exist", DeactivatedAt: &second},
+		},
+		"ChargedFarAhead": {
+			reason: "No clock is days behind: what says so was forged, and would make the contract go on.",
+			in:     active(targetIs(Gone[Existing]()), func(in *Input) { in.Self.ChargedTo = &farAhead }),
+			want:   Decision{Kind: Ended, Reason: TargetNotFound, Message: "target StatefulSet data/pg does not exist", DeactivatedAt: &second},
+		},
+		"DeletedBehindTheChargeRuns": {
+			reason: "A deletion is an end like any other.",
+			in:     active(func(in *Input) { in.Self.Deleting = true; in.Self.ChargedTo = &charged }),
+			want: Decision{
+				Kind: WindingDown, Reason: MarkedForDeletion, Message: deletedMessage, Waiting: blocked, DeactivatedAt: &charged,
+			},
 		},
 		"EndedEarlier": {
 			reason: "What has ended is not tested any more.",

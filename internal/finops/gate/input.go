@@ -112,6 +112,10 @@ type Subscription struct {
 	DeactivatedAt *time.Time
 	Root          string
 
+	// ChargedTo is the hour in progress of the last charge run, nil if there was
+	// none: what lies before it may be final.
+	ChargedTo *time.Time
+
 	// SoldAt is when it became active by the clock that also stamps the creation
 	// of objects, which business time need not follow. Zero if unknown.
 	SoldAt time.Time

@@ -269,6 +269,55 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// TestTheHourPassesMeanwhile has the server take so long to answer that the hour
+// passes. A charge run may have made it final by then, so the end lies after it.
+func TestTheHourPassesMeanwhile(t *testing.T) {
+	self := sub("self", "gone", "basic", isActive)
+	there := []client.Object{self, offeringOf("basic"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}}
+	cached := store(t, interceptor.Funcs{}, there...)
+	clk := clocktesting.NewFakePassiveClock(noon.Add(-time.Second))
+	after := metav1.NewTime(noon.Add(3 * time.Second))
+	slow := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		clk.SetTime(after.Time)
+		return c.Get(ctx, key, o, opts...)
+	}}
+	e := &external{connector: &connector{
+		cached:   view{Reader: cached},
+		live:     view{Reader: store(t, slow, there...), live: true},
+		removed:  &removed{tombstones: (*mirror.Mirror)(nil).Tombstones},
+		replaced: newReplaced(),
+		statuses: frame.NewStatuses(cached),
+		targets:  targets{watches: &targetWatches{}},
+		clock:    clk,
+		record:   event.NewNopRecorder(),
+		said:     newOnce(),
+	}}
+
+	s := &v1alpha1.Subscription{}
+	if err := cached.Get(t.Context(), client.ObjectKeyFromObject(self), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Observe(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if at := s.Status.DeactivatedAt; at == nil || !at.Equal(&after) {
+		t.Errorf("It ends at %v, want %v", at, after)
+	}
+}
+
+// TestClockBehindTheChargeRuns ends what has been charged beyond the clock.
+func TestClockBehindTheChargeRuns(t *testing.T) {
+	charged := metav1.NewTime(noon.Add(time.Hour))
+	s := sub("self", "", "basic", isActive)
+	s.Status.Costs = []v1alpha1.CostBucket{
+		{Granularity: v1alpha1.CostGranularityDay, Start: earlier},
+		{Granularity: v1alpha1.CostGranularityHour, Start: charged},
+	}
+	if got := self(s).ChargedTo; got == nil || !got.Equal(charged.Time) {
+		t.Errorf("It is charged to %v, want %v", got, charged)
+	}
+}
+
 // counting counts events.
 type counting struct{ n *int }
 

@@ -14,10 +14,19 @@ import (
 	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
-// gather reads everything that decides about a Subscription. A read that failed
-// becomes part of the input as such: it does not keep the rest from deciding.
+// gather reads everything that decides about a Subscription, and then the clock:
+// a large family may take seconds, and what ends now does not end in an hour that
+// was over, and charged for good, meanwhile.
 func (e *external) gather(ctx context.Context, s *v1alpha1.Subscription, from view) gate.Input {
-	in := gate.Input{Now: e.clock.Now(), Self: self(s), Rules: e.rules}
+	in := e.read(ctx, s, from)
+	in.Now = e.clock.Now()
+	return in
+}
+
+// read reads everything. A read that failed becomes part of the input as such: it
+// does not keep the rest from deciding.
+func (e *external) read(ctx context.Context, s *v1alpha1.Subscription, from view) gate.Input {
+	in := gate.Input{Self: self(s), Rules: e.rules}
 	reads := in.Self.Target != nil && gate.TargetPermitted(in).Passes()
 	if in.Self.Deleting || in.Self.DeactivatedAt != nil || !reads {
 		e.targets.watches.release(ctx, s.UID)
@@ -70,6 +79,7 @@ func self(s *v1alpha1.Subscription) gate.Subscription {
 	if at := s.Status.DeactivatedAt; at != nil {
 		g.DeactivatedAt = &at.Time
 	}
+	g.ChargedTo = objects.ChargedTo(s)
 	g.SoldAt = objects.SoldAt(s)
 	return g
 }
