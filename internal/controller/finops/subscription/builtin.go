@@ -90,8 +90,8 @@ func (b *builtin) Start(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.waiting.ShutDown)()
 	for {
 		key, over := b.waiting.Get()
-		if over {
-			return nil
+		if over || ctx.Err() != nil {
+			return nil // Who is still in line is looked at by whoever leads next.
 		}
 		if wait := b.serve(ctx, key); wait > 0 {
 			b.waiting.AddAfter(key, min(wait, b.atMost))
