@@ -19,7 +19,7 @@ import (
 func TestFromEnvironment(t *testing.T) {
 	defaults := func(change func(*Settings)) Settings {
 		s := Settings{
-			Database:                   postgres.Config{DSN: "postgres://db", Application: application},
+			Database:                   postgres.Config{DSN: "postgres://db", Application: application, Owner: postgres.Owner{ClusterID: "default"}},
 			ClusterID:                  "default",
 			Aggregation:                "namespace,pod,container",
 			Limits:                     collection.Limits{LookbackHours: 2, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
@@ -48,11 +48,11 @@ func TestFromEnvironment(t *testing.T) {
 				"POSTGRES_CONNECTION_STRING": "postgres://db", "FINOPS_DB_SCHEMA": "finops", "FINOPS_MIGRATION_DIR": "/m", "CLUSTER_ID": "east",
 				"COSTJOB_NAME": "charges", "COSTJOB_NAMESPACE": "finops", "SCHEDULED_TIMESTAMP": "2026-04-01T13:00:00Z",
 				"JOB_NAME": "charges-cronjob-29584140", "OPENCOST_AGGREGATE": "pod, namespace", "HOURS_LOOKBACK": "5",
-				"MAX_BACKFILL_HOURS": "24", "SETTLE_DELAY": "10m", "EMPTY_CONFIRM_AFTER": "1h", "MAX_CHARGE_MICROS": "7",
+				"MAX_BACKFILL_HOURS": "24", "SETTLE_DELAY": "10m", "EMPTY_CONFIRM_AFTER": "1h", "MAX_CHARGE_MICROS": "7", "CLUSTER_IDENTITY": "e1f2",
 				"DATABASE_INIT_TIMEOUT": "3m", "K8S_OPERATION_TIMEOUT": "4s", "STATUS_UPDATE_TIMEOUT": "5s",
 			},
 			want: Settings{
-				Database:                   postgres.Config{DSN: "postgres://db", Schema: "finops", MigrationDir: "/m", Application: application},
+				Database:                   postgres.Config{DSN: "postgres://db", Schema: "finops", MigrationDir: "/m", Application: application, Owner: postgres.Owner{ClusterID: "east", Identity: "e1f2"}},
 				ClusterID:                  "east",
 				CostJob:                    types.NamespacedName{Namespace: "finops", Name: "charges"},
 				Hint:                       hour.Hint{Scheduled: "2026-04-01T13:00:00Z", Job: "charges-cronjob-29584140", CronJob: "charges-cronjob"},
