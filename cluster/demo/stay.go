@@ -31,7 +31,8 @@ CronJobs' runs are what next-hour makes. OpenCost tells about the same few workl
 kubectl shows the age of what carries business time as <invalid>: to the machine that is the future.
 
 Logs of the controller and of each run: {{.Logs}}
-Every page of docs/guides can be followed here. To stop and remove everything: Ctrl-C here, or kill {{.PID}}
+The pages of docs/guides on prices, collecting, subscribing, ending and following a figure can be
+followed here. To stop and remove everything: Ctrl-C here, or kill {{.PID}}
 `))
 
 // stay says how to go on, obeys, and waits.

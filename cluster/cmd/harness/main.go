@@ -98,12 +98,20 @@ func (c command) run(ctx context.Context, args []string) error {
 
 func (c command) usage(w io.Writer, flags *flag.FlagSet) {
 	flags.SetOutput(w)
-	_, _ = fmt.Fprintf(w, "usage: harness %s\n\n%s\n", strings.TrimSpace(c.name+" [flags] "+c.args), c.summary)
+	words := []string{c.name, "[flags]", c.args}
+	some := false
+	flags.VisitAll(func(*flag.Flag) { some = true })
+	if !some {
+		words = []string{c.name, c.args}
+	}
+	_, _ = fmt.Fprintf(w, "usage: harness %s\n\n%s\n", strings.TrimSpace(strings.Join(words, " ")), c.summary)
 	if c.details != "" {
 		_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.details))
 	}
-	_, _ = fmt.Fprintln(w, "\nflags:")
-	flags.PrintDefaults()
+	if some {
+		_, _ = fmt.Fprintln(w, "\nflags:")
+		flags.PrintDefaults()
+	}
 }
 
 func usage(w io.Writer) {
