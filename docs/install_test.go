@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -106,6 +110,7 @@ func TestInstall(t *testing.T) {
 			}
 		}
 	})
+	t.Run("NetworkPolicies", func(t *testing.T) { reachable(t, kubectl) })
 	t.Run("Aggregated", func(t *testing.T) {
 		// A role that others fill: whoever sets its rules empties it at every
 		// "kubectl apply", or is refused by the server.
@@ -119,6 +124,55 @@ func TestInstall(t *testing.T) {
 	})
 	t.Run("Restricted", func(t *testing.T) { restricted(t, c, plain) })
 	t.Run("Certificate", func(t *testing.T) { trusted(t, kubectl) })
+}
+
+// reachable shows that the guide's patches of the two policies fit the manifests:
+// ports are added, and it is PostgreSQL that is at one address only.
+func reachable(t *testing.T, kubectl func(string, ...string) (string, error)) {
+	t.Helper()
+	folder := t.TempDir()
+	install, err := filepath.Abs("../cluster/install")
+	if err == nil {
+		install, err = filepath.Rel(folder, install)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	snippet := blocks(t, "guides/install.md", "yml")[0]
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte("resources: ["+install+"]\n"+snippet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := kubectl("", "kustomize", folder)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, rendered)
+	}
+	got := map[string][]string{}
+	for _, o := range parse(t, rendered) {
+		policy := &networkingv1.NetworkPolicy{}
+		if o.GetKind() != "NetworkPolicy" {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, policy); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range policy.Spec.Egress {
+			to := ""
+			for _, peer := range rule.To {
+				to += " at " + peer.IPBlock.CIDR
+			}
+			for _, port := range rule.Ports {
+				got[o.GetName()] = append(got[o.GetName()], port.Port.String()+to)
+			}
+		}
+	}
+	both := []string{"53", "53", "443", "6443", "5432 at 192.0.2.10/32"}
+	want := map[string][]string{
+		"finops-operator-controller-manager": append(slices.Clone(both), "6432", "8443"),
+		"finops-operator-collectors":         append(slices.Clone(both), "9003", "9090", "6432", "8443", "9103"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ports: -want, +got:\n%s", diff)
+	}
 }
 
 // restricted shows that the API server takes the controller's pod in a namespace
