@@ -156,12 +156,12 @@ func reachable(t *testing.T, kubectl func(string, ...string) (string, error)) {
 			t.Fatal(err)
 		}
 		for _, rule := range policy.Spec.Egress {
-			to := ""
-			for _, peer := range rule.To {
-				to += " at " + peer.IPBlock.CIDR
-			}
 			for _, port := range rule.Ports {
-				got[o.GetName()] = append(got[o.GetName()], port.Port.String()+to)
+				text := port.Port.String()
+				if len(rule.To) == 1 {
+					text += " at " + rule.To[0].IPBlock.CIDR
+				}
+				got[o.GetName()] = append(got[o.GetName()], text)
 			}
 		}
 	}
