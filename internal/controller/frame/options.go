@@ -41,6 +41,7 @@ func (o Options) ForControllerRuntime() controller.Options {
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 		RateLimiter:             ratelimiter.NewController(),
 		RecoverPanic:            &recoverPanic,
+		NewQueue:                newQueue,
 	}
 }
 
