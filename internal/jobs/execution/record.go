@@ -10,10 +10,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // How many bytes of an error a record keeps, as they are written in JSON. People
@@ -54,7 +54,7 @@ func Outcome(ctx context.Context, err error) error {
 func Write(ctx context.Context, c client.Client, job types.NamespacedName, r Record, within time.Duration) error {
 	ctx, cancel := outliving(ctx, within)
 	defer cancel()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := objects.RetryOnConflict(func() error {
 		var costJob v1alpha1.CostJob
 		if err := c.Get(ctx, job, &costJob); err != nil {
 			return err

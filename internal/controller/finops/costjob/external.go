@@ -19,12 +19,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	batchv1 "k8s.io/api/batch/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // connector makes the external client of one reconcile.
@@ -142,7 +142,7 @@ func (e *external) applyCronJob(ctx context.Context) error {
 	}
 
 	c := e.next.cronJob.DeepCopy()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err := objects.RetryOnConflict(func() error {
 		if e.next.fits(c) {
 			return nil
 		}

@@ -13,7 +13,6 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -119,7 +118,7 @@ func told(b *v1alpha1.PriceBook, err error) bool {
 func (e *external) note(ctx context.Context, cm *corev1.ConfigMap) error {
 	on := cm.Annotations[opencost.AnnotationRestartPending]
 
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	return objects.RetryOnConflict(func() error {
 		before := cm.DeepCopy()
 		meta.RemoveAnnotations(cm, opencost.AnnotationRestartPending)
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
