@@ -102,6 +102,8 @@ func shells() []mutant {
 		{name: "the finalizer goes though the object has changed", file: charge + "/release.go", old: "if string(now.UID) != s.uid || !s.isStill(&now) {", new: "if string(now.UID) != s.uid {", test: charge},
 		{name: "who has failed is let go", file: charge + "/release.go", old: "return s.behind() || s.changed", new: "return s.changed", test: charge},
 		{name: "the mirror is not told of a release", file: charge + "/release.go", old: "if _, err := postgres.MarkSubscriptionsDeleted(ctx, r.pool, r.ClusterID, r.now, uids...); err != nil {", new: "if _, err := postgres.MarkSubscriptionsDeleted(ctx, r.pool, r.ClusterID, r.now); err != nil {", test: charge},
+		{name: "a cluster id is everybody's", file: "internal/clients/postgres/clusters.go", old: "if holder != o.Identity {", new: "if holder == \"\" {", test: "internal/clients/postgres", run: "TestTwoClustersOfOneID"},
+		{name: "a run that was stopped fails for something else", file: "internal/jobs/execution/record.go", old: "if err != nil && ctx.Err() != nil {", new: "if err != nil && ctx == nil {", test: "internal/jobs/allocation", run: "TestInterrupted"},
 		{name: "a Subscription may be its own parent", file: webhook + "/subscription.go", old: "	if s.Spec.Parent != nil {\n		if verdict", new: "	if s.Spec.Parent != nil && s.Spec.Lifecycle != nil {\n		if verdict", test: webhook},
 		{name: "an Offering goes while others depend on it", file: webhook + "/offering.go", old: "if o.DeletionTimestamp != nil || v.doomed(ctx, o) {", new: "if o.DeletionTimestamp == nil || v.doomed(ctx, o) {", test: webhook},
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -83,6 +84,22 @@ func (g *ground) create(objects ...client.Object) {
 			g.t.Fatal(err)
 		}
 	}
+}
+
+// subscribe creates a Subscription that is gone with the test: charge runs look at
+// everybody.
+func (g *ground) subscribe(s *v1alpha1.Subscription) {
+	g.t.Helper()
+	g.create(s)
+	t := g.t
+	t.Cleanup(func() {
+		released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		for _, err := range []error{g.Patch(context.Background(), s, released), g.Delete(context.Background(), s)} {
+			if client.IgnoreNotFound(err) != nil {
+				t.Errorf("cannot remove Subscription %s: %v", s.Name, err)
+			}
+		}
+	})
 }
 
 // records are those of a CostJob, the newest first, in words.
@@ -179,6 +196,7 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = p.Process.Kill() }) // It has ended, as a rule.
 	return p
 }
 

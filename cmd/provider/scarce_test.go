@@ -56,7 +56,7 @@ func TestScarce(t *testing.T) {
 	j := g.plantCharge()
 	controller := scarce("scarce", nil, "--health-probe-bind-address=0", moved(t, soonAfter))
 	for n := range 20 {
-		g.create(&v1alpha1.Subscription{
+		g.subscribe(&v1alpha1.Subscription{
 			ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: fmt.Sprintf("new-%d", n)},
 			Spec:       v1alpha1.SubscriptionSpec{OfferingRef: v1alpha1.ObjectReference{Namespace: j.Namespace, Name: "basic"}},
 		})

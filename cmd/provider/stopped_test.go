@@ -1,10 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,8 +95,8 @@ func launchStopped(t *testing.T, environment func(*tap) []string, n int, silent 
 	started := make(chan *process, 1)
 	struck.strike = func() {
 		p := <-started
-		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Errorf("it had ended before it was told to: %v", err)
+		if err := p.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) { // It was its last word.
+			t.Errorf("cannot tell it to stop: %v", err)
 		}
 	}
 	p := launch(t, environment(struck), args...)
@@ -168,12 +168,7 @@ func (g *ground) plantCharge() *v1alpha1.CostJob {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: []string{v1alpha1.SubscriptionFinalizer}},
 			Spec:       v1alpha1.SubscriptionSpec{OfferingRef: v1alpha1.ObjectReference{Namespace: ns, Name: "basic"}},
 		}
-		g.create(s)
-		g.t.Cleanup(func() {
-			if err := errors.Join(g.release(s), client.IgnoreNotFound(g.Delete(context.Background(), s))); err != nil {
-				g.t.Error(err)
-			}
-		})
+		g.subscribe(s)
 		s.Status.ActivatedAt, s.Status.DeactivatedAt = new(moment(g.t, "2026-04-01T08:20:00Z")), ended
 		if err := g.Status().Update(g.t.Context(), s); err != nil {
 			g.t.Fatal(err)
@@ -185,11 +180,6 @@ func (g *ground) plantCharge() *v1alpha1.CostJob {
 		}
 	}
 	return j
-}
-
-// release does for a Subscription what a charge run does in the end.
-func (g *ground) release(s *v1alpha1.Subscription) error {
-	return client.IgnoreNotFound(g.Patch(context.Background(), s, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
 func moment(t *testing.T, text string) metav1.Time {
