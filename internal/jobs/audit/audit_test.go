@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -221,6 +222,69 @@ func TestVerifyFarAhead(t *testing.T) {
 	}
 	if n := sent.count.Load(); n > 40 {
 		t.Errorf("Verify sent %d statements for two days with rows", n)
+	}
+}
+
+// meanwhile does something once usage is asked for, which is after everything that
+// is read first.
+type meanwhile struct {
+	once sync.Once
+	do   func()
+}
+
+func (m *meanwhile) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(q.SQL, "CREATE TEMPORARY TABLE usage_sources") {
+		m.once.Do(m.do)
+	}
+	return ctx
+}
+
+func (*meanwhile) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestVerifyDuringARun has a charge run that catches up, for somebody who is
+// behind others and for somebody who is new, while the final rows are compared.
+// What it writes is no difference, and is compared the next time.
+func TestVerifyDuringARun(t *testing.T) {
+	const fees = `INSERT INTO subscriptions (cluster_id, namespace, name, uid, generation, content_hash, valid_from, activated_at,
+		       offering_namespace, offering_name, offering_uid, spec)
+		SELECT cluster_id, namespace, '%[1]s', '30000000-0000-4000-8000-00000000000%[2]d', 1, 'a', valid_from, activated_at,
+		       offering_namespace, offering_name, offering_uid, '{}' FROM subscriptions WHERE name = 'orders';
+		INSERT INTO subscription_charges (cluster_id, subscription_uid, window_start, window_end, charge_source, amount_micros,
+		       quantity, unit_price_micros, currency, finalized, offering_version_id, subscription_version_id, details, created_at, updated_at)
+		SELECT cluster_id, '30000000-0000-4000-8000-00000000000%[2]d', window_start, window_end, charge_source, amount_micros,
+		       quantity, unit_price_micros, currency, true, offering_version_id, (SELECT id FROM subscriptions WHERE name = '%[1]s'), details,
+		       created_at, updated_at FROM subscription_charges WHERE subscription_uid = '` + orders + `' AND charge_source = 'subscription';
+		INSERT INTO subscription_watermarks (cluster_id, subscription_uid, finalized_through, updated_at)
+		VALUES ('test', '30000000-0000-4000-8000-00000000000%[2]d', '2026-04-01T10:00:00Z', '2026-04-01T12:00:00Z');`
+	db, settings := world(t)
+	db.Run(t, fmt.Sprintf(fees, "other", 2)+`
+		ALTER TABLE subscription_charges DISABLE TRIGGER finalized_charge_is_history;
+		UPDATE subscription_charges SET finalized = false WHERE subscription_uid = '`+orders+`' AND window_start = '2026-04-01T10:00:00Z';
+		UPDATE subscription_watermarks SET finalized_through = '2026-04-01T09:00:00Z' WHERE subscription_uid = '`+orders+`'`)
+	verify := func(settings audit.Settings) audit.Result {
+		t.Helper()
+		var out bytes.Buffer
+		got, err := audit.Verify(t.Context(), settings, audit.Request{}, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Differences != 0 {
+			t.Errorf("There is none, got:\n%s", &out)
+		}
+		return got
+	}
+
+	ran := settings
+	ran.Database.Tracer = &meanwhile{do: func() {
+		db.Run(t, fmt.Sprintf(fees, "new", 0)+`
+			UPDATE subscription_charges SET finalized = true;
+			UPDATE subscription_watermarks SET finalized_through = '2026-04-01T10:00:00Z'`)
+	}}
+	if got := verify(ran); got.Rows != 3 {
+		t.Errorf("Want the 3 rows that were final before, got %+v", got)
+	}
+	if got := verify(settings); got.Rows != 7 || got.Amount.String() != "210037438" {
+		t.Errorf("Want 7 rows of 210037438 micros afterwards, got %+v", got)
 	}
 }
 

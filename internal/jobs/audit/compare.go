@@ -38,10 +38,14 @@ func (c *charges) advance() {
 	c.ahead, c.err, c.ended = row, err, !more || err != nil
 }
 
-// take returns the rows of one hour of a Subscription. Every row belongs to an
-// hour that is asked for: tenures cover all hours of everybody who has rows.
+// take returns the rows of one hour of a Subscription. Tenures cover all hours of
+// everybody who had rows when they were read; those of others have come since, and
+// are passed over.
 func (c *charges) take(uid string, window time.Time) []postgres.RecordedCharge {
 	var taken []postgres.RecordedCharge
+	for !c.ended && (c.ahead.UID < uid || c.ahead.UID == uid && c.ahead.Window.Before(window)) {
+		c.advance()
+	}
 	for !c.ended && c.ahead.UID == uid && c.ahead.Window.Equal(window) {
 		taken = append(taken, c.ahead)
 		c.advance()

@@ -31,6 +31,10 @@ type tenure struct {
 	// settled is the end of the hours that the watermark vouches for. Final rows
 	// beyond it were closed out: a fee, and nothing else.
 	settled time.Time
+
+	// overtaken says, once it was asked for, whether the watermark has advanced
+	// since.
+	asked, overtaken bool
 }
 
 // tenures are read in the order of uid and hour. There are a few of them for
@@ -155,4 +159,33 @@ func (t *tenure) windows(hours postgres.Hours) charge.Windows {
 	}
 	return t.bill.Windows(charge.Run{Hour: t.settled, SettledBefore: t.settled}, time.Time{}).
 		Within(t.first, t.end).Within(hours.First, hours.End)
+}
+
+// overtaken reports whether the rows of an hour were made final while others were
+// compared, so that what is known of the Subscription may be older than they are.
+// They lie beyond its watermark as it was, and were not closed out.
+func (v *verification) overtaken(ctx context.Context, t *tenure, window time.Time, rows []postgres.RecordedCharge) (bool, error) {
+	if window.Before(t.settled) {
+		return false, nil
+	}
+	late := false
+	for _, row := range rows {
+		details, err := detailsOf(row)
+		if err != nil {
+			return false, err
+		}
+		late = late || !details.CloseOut
+	}
+	if !late {
+		return false, nil
+	}
+	if !t.asked {
+		watermarks, err := postgres.Watermarks(ctx, v.pool, v.ClusterID, []string{t.uid})
+		if err != nil {
+			return false, err
+		}
+		through, some := watermarks[t.uid]
+		t.asked, t.overtaken = true, some && !through.Before(t.settled)
+	}
+	return t.overtaken, nil
 }

@@ -45,6 +45,7 @@ type Request struct {
 type verification struct {
 	Settings
 
+	pool         *pgxpool.Pool
 	reader, rows *pgxpool.Conn
 	books        charge.Books
 	tenures      []*tenure
@@ -53,7 +54,9 @@ type verification struct {
 }
 
 // Verify computes final charges again and writes every difference, one a line. The
-// error says that it could not look, not that something differs.
+// error says that it could not look, not that something differs. What a charge run
+// makes final in the meantime is passed over: no snapshot is held, which would
+// keep the tables from being cared for.
 func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, error) {
 	pool, err := open(ctx, s)
 	if err != nil {
@@ -64,7 +67,7 @@ func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, 
 	if err := known(ctx, pool, s.ClusterID, q.UID); err != nil {
 		return Result{}, err
 	}
-	v := &verification{Settings: s, out: &printer{out: out}, result: Result{Amount: new(big.Int)}}
+	v := &verification{Settings: s, pool: pool, out: &printer{out: out}, result: Result{Amount: new(big.Int)}}
 	hours, some, err := v.span(ctx, pool, q)
 	if err != nil || !some {
 		return v.result, err
@@ -124,7 +127,7 @@ func known(ctx context.Context, db postgres.DB, clusterID, uid string) error {
 
 // open connects without touching the schema: an audit is no upgrade.
 func open(ctx context.Context, s Settings) (*pgxpool.Pool, error) {
-	s.Database.AtLeastConns = 2
+	s.Database.AtLeastConns = 3 // Two streams, and a question now and then.
 	return postgres.NewPool(ctx, s.Database)
 }
 
@@ -195,20 +198,7 @@ func (v *verification) batch(ctx context.Context, uid string, hours postgres.Hou
 	for _, t := range v.tenures {
 		windows := t.windows(hours)
 		for window := latest(t.first, hours.First); window.Before(earliest(t.end, hours.End)); window = window.Add(hour.Length) {
-			rows := stored.take(t.uid, window)
-			if t.versionID == 0 {
-				v.unexplained(t, window, rows)
-				continue
-			}
-			expected := !window.Before(windows.First) && window.Before(windows.End)
-			if len(rows) == 0 && !expected {
-				continue
-			}
-			var measured []charge.Usage
-			if expected {
-				measured = usage.Take(t.usage, window)
-			}
-			if err := v.compare(t, window, expected, measured, rows); err != nil {
+			if err := v.look(ctx, t, window, windows, usage, stored.take(t.uid, window)); err != nil {
 				return err
 			}
 		}
@@ -220,6 +210,27 @@ func (v *verification) batch(ctx context.Context, uid string, hours postgres.Hou
 		return err
 	}
 	return stored.err
+}
+
+// look compares one hour of a tenure, if there is anything to compare. Rows are
+// expected in the hours that are settled.
+func (v *verification) look(ctx context.Context, t *tenure, window time.Time, settled charge.Windows, usage *inputs.UsageStream, rows []postgres.RecordedCharge) error {
+	if t.versionID == 0 {
+		v.unexplained(t, window, rows)
+		return nil
+	}
+	expected := !window.Before(settled.First) && window.Before(settled.End)
+	if len(rows) == 0 && !expected {
+		return nil
+	}
+	if overtaken, err := v.overtaken(ctx, t, window, rows); err != nil || overtaken {
+		return err
+	}
+	var measured []charge.Usage
+	if expected {
+		measured = usage.Take(t.usage, window)
+	}
+	return v.compare(t, window, expected, measured, rows)
 }
 
 // compare holds the rows of one hour of one Subscription against what they should
