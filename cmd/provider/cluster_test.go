@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
@@ -42,6 +44,24 @@ func TestClusterOwner(t *testing.T) {
 			t.Errorf("asked by %q: -want, +got:\n%s%v", user, diff, err)
 		}
 	}
+}
+
+// TestClusterOwnerIsNotTold asks a server that does not answer: the controller ends,
+// so that it is started again, and does not go on as one that cannot be told from
+// others.
+func TestClusterOwnerIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := interceptor.NewClient(nil, interceptor.Funcs{
+			Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		})
+		_, err := clusterOwner(t.Context(), logr.Discard(), silent, "default")
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "cannot tell which cluster this is") {
+			t.Errorf("want to be told that nobody has answered, got %v", err)
+		}
+	})
 }
 
 // TestClusterIDIsAnothers runs the controller on a database in which its id is
