@@ -8,6 +8,7 @@ import (
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // A world is what the API server says at the start of a run. All of it was read
@@ -20,8 +21,7 @@ type world struct {
 	feeCurrency string
 
 	// collecting says that a CostJob of type ResourceCostCollection exists, and
-	// charging that one of type SubscriptionChargeCollection does, which is not
-	// being deleted.
+	// charging that one does which collects charges.
 	collecting, charging bool
 }
 
@@ -78,12 +78,8 @@ func (r *run) gatherCostJobs(ctx context.Context, w *world) error {
 		if err != nil {
 			return fmt.Errorf("cannot list CostJobs: %w", err)
 		}
-		switch j.Spec.Type {
-		case v1alpha1.CostJobTypeResourceCostCollection:
-			w.collecting = true
-		case v1alpha1.CostJobTypeSubscriptionChargeCollection:
-			w.charging = w.charging || j.DeletionTimestamp == nil
-		}
+		w.collecting = w.collecting || j.Spec.Type == v1alpha1.CostJobTypeResourceCostCollection
+		w.charging = w.charging || objects.CollectsCharges(j)
 	}
 	return nil
 }

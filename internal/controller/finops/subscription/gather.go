@@ -134,14 +134,9 @@ func noCollector(ctx context.Context, from client.Reader) bool {
 		return false
 	}
 	for i := range jobs.Items {
-		if releases(&jobs.Items[i]) {
+		if objects.CollectsCharges(&jobs.Items[i]) {
 			return false
 		}
 	}
 	return true
-}
-
-// releases tells whether a CostJob runs the charge collector.
-func releases(j *v1alpha1.CostJob) bool {
-	return j.Spec.Type == v1alpha1.CostJobTypeSubscriptionChargeCollection && j.DeletionTimestamp == nil
 }

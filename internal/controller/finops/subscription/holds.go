@@ -11,6 +11,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/finops/hour"
 	"github.com/provider-finops/provider-finops/internal/finops/money"
 	"github.com/provider-finops/provider-finops/internal/finops/tick"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // What holds a deleted Subscription: the gates of the charge collector, as it
@@ -40,7 +41,7 @@ func newHolds(ctx context.Context, from *counted) holds {
 	var last v1alpha1.ExecutionRecord
 	for i := range jobs.Items {
 		j := &jobs.Items[i]
-		if !releases(j) {
+		if !objects.CollectsCharges(j) {
 			continue
 		}
 		h.noCollector = false

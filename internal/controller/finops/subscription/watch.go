@@ -17,6 +17,7 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/index"
 	"github.com/provider-finops/provider-finops/internal/finops/family"
 	"github.com/provider-finops/provider-finops/internal/finops/ref"
+	"github.com/provider-finops/provider-finops/internal/objects"
 )
 
 // A fanout finds the Subscriptions that an event can concern, and no others:
@@ -259,7 +260,7 @@ func offeringChanged() predicate.Predicate {
 func collectorChanged() predicate.Predicate {
 	collects := func(o client.Object) bool {
 		j, ok := o.(*v1alpha1.CostJob)
-		return ok && releases(j)
+		return ok && objects.CollectsCharges(j)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return collects(e.Object) && !e.IsInInitialList },
