@@ -65,7 +65,7 @@ func newStageOn(t *testing.T, db pgtest.DB, cluster string) *stage {
 		Aggregation:                aggregation,
 		Limits:                     collection.Limits{LookbackHours: 2, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
 		MaxAmount:                  1_000_000_000_000_000,
-		DatabaseInitTimeout:        30 * time.Second,
+		DatabaseInitTimeout:        2 * time.Minute, // Runs wait for one another.
 		KubernetesOperationTimeout: 30 * time.Second,
 		StatusUpdateTimeout:        30 * time.Second,
 	}
