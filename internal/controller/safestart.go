@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -23,10 +24,15 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
 )
 
-// A right to watch definitions is waited for so long, and asked about so often.
 const (
+	// A right to watch definitions is waited for so long, and asked about so often.
 	grantPatience = 30 * time.Second
 	askAgain      = time.Second
+
+	// An established kind is waited for so long until the API server tells of it,
+	// and asked about so often.
+	toldPatience = time.Minute
+	askSoon      = 100 * time.Millisecond
 )
 
 // SetupAsServed adds the controllers whose kinds are served to the manager, and
@@ -94,8 +100,12 @@ func setupLater(ctx context.Context, mgr ctrl.Manager, o frame.Options, waiting 
 	open := new(gate.Gate[schema.GroupVersionKind])
 	for _, p := range waiting {
 		open.Register(func() {
-			o.Logger.Info("the kinds are served: their controllers start", "kinds", kindNames(p.kinds))
-			if err := p.setup(); err != nil {
+			err := told(ctx, mgr.GetRESTMapper(), p.kinds)
+			if err == nil {
+				o.Logger.Info("the kinds are served: their controllers start", "kinds", kindNames(p.kinds))
+				err = p.setup()
+			}
+			if err != nil {
 				failures.told <- err
 			}
 		}, p.kinds...)
@@ -104,6 +114,26 @@ func setupLater(ctx context.Context, mgr ctrl.Manager, o frame.Options, waiting 
 	return errors.Wrap(customresourcesgate.Setup(everywhere{mgr}, xpcontroller.Options{
 		Logger: o.Logger, Gate: &untilGone{Gate: open, mapper: mgr.GetRESTMapper()},
 	}), "cannot watch for definitions")
+}
+
+// told waits until the API server tells of kinds whose definitions have been
+// established. It does so a moment later, and whoever sets up a controller
+// meanwhile is told that there is no such kind.
+func told(ctx context.Context, mapper meta.RESTMapper, kinds []schema.GroupVersionKind) error {
+	var absent []schema.GroupVersionKind
+	var failed error
+	err := wait.PollUntilContextTimeout(ctx, askSoon, toldPatience, true, func(context.Context) (bool, error) {
+		absent, failed = unserved(mapper, kinds)
+		return failed == nil && len(absent) == 0, nil // A server that is busy is asked again.
+	})
+	switch {
+	case err == nil:
+		return nil
+	case failed != nil:
+		return failed
+	}
+
+	return errors.Wrapf(err, "the API server does not tell of %s, whose definitions are established", strings.Join(kindNames(absent), ", "))
 }
 
 // untilGone is a gate for which a definition that is being deleted counts as

@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +98,57 @@ func TestUntilGone(t *testing.T) {
 			if changed := inner.Set(tc.kind, true); !changed {
 				t.Errorf("%s\nThe gate was open.", tc.reason)
 			}
+		})
+	}
+}
+
+// slowMapper tells of a kind only when it has been asked so often.
+type slowMapper struct {
+	meta.RESTMapper
+
+	asked, tells int
+	busy         error // What it says until then, if not that there is no such kind.
+}
+
+func (m *slowMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	m.asked++
+	switch {
+	case m.asked > m.tells:
+		return m.RESTMapper.RESTMapping(kind, versions...)
+	case m.busy != nil:
+		return nil, m.busy
+	}
+	return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+}
+
+// TestTold: a definition is established a moment before the API server tells of
+// its kind, and nobody gives up meanwhile.
+func TestTold(t *testing.T) {
+	served := meta.NewDefaultRESTMapper(nil)
+	served.Add(v1alpha1.SubscriptionGroupVersionKind, meta.RESTScopeNamespace)
+	busy := errors.New("the server is currently unable to handle the request")
+	cases := map[string]struct {
+		reason string
+		kind   schema.GroupVersionKind
+		tells  int
+		busy   error
+		want   string // Of the error; empty: none.
+	}{
+		"AtOnce":     {reason: "It may already be told.", kind: v1alpha1.SubscriptionGroupVersionKind},
+		"Later":      {reason: "It is asked again.", kind: v1alpha1.SubscriptionGroupVersionKind, tells: 3},
+		"Busy":       {reason: "A server that is busy says nothing about the kind.", kind: v1alpha1.SubscriptionGroupVersionKind, tells: 3, busy: busy},
+		"Never":      {reason: "Somebody has to hear of it.", kind: v1alpha1.OfferingGroupVersionKind, want: "the API server does not tell of Offering"},
+		"AlwaysBusy": {reason: "The server's own words say more.", kind: v1alpha1.SubscriptionGroupVersionKind, tells: math.MaxInt, busy: busy, want: busy.Error()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // A minute takes no time.
+				mapper := &slowMapper{RESTMapper: served, tells: tc.tells, busy: tc.busy}
+				err := told(t.Context(), mapper, []schema.GroupVersionKind{tc.kind})
+				if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+					t.Errorf("%s\ngot error %v, want it to say %q", tc.reason, err, tc.want)
+				}
+			})
 		})
 	}
 }
