@@ -130,6 +130,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			Follow:                  watcher.Follow,
 			TargetKinds:             splitNames(f.targetKinds),
 			TargetSameNamespaceOnly: f.targetSameNamespaceOnly,
+			ClockMoved:              f.clockOffset != 0,
 		},
 		Bundled: env.multiTenantOperator,
 		CostJob: costjob.Settings{
