@@ -50,6 +50,7 @@ var resources = []memapi.Resource{
 	{Version: "v1", Plural: "pods", Kind: "Pod"},
 	{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment"},
 	{Group: "batch", Version: "v1", Plural: "cronjobs", Kind: "CronJob"},
+	{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition", ClusterWide: true},
 	{Group: "batch", Version: "v1", Plural: "jobs", Kind: "Job"},
 }
 
