@@ -1,6 +1,7 @@
 package charge_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,4 +79,43 @@ func TestRecordedKeepsTheRest(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	s.holds(nil, "2026-04-01T11:00:00Z")
+}
+
+// TestRecordedOtherwise charges Subscriptions whose objects tell another life than is
+// recorded, and cannot be put right: the API server was restored, and they began or
+// ended anew before the database could be asked. What is recorded stands. They are
+// charged by it, once, and let go.
+func TestRecordedOtherwise(t *testing.T) {
+	s := newStage(t)
+	s.offering("hourly", fee(v1alpha1.TickAlignmentActivatedAt, "1h", 40000000))
+	lived := func(name, from, to string) {
+		s.Helper()
+		s.exec(`INSERT INTO subscriptions (cluster_id, uid, namespace, name, generation, content_hash, spec, offering_namespace, offering_name,
+		               activated_at, deactivated_at, valid_from)
+		        VALUES ($1, $2::text::uuid, $3, $4::text, 1, $4 || $6::text, '{}', $3, 'hourly', $5::text::timestamptz, nullif($6::text, '')::timestamptz, now())`,
+			s.cluster, string(s.get(name).UID), s.namespace, name, from, to)
+	}
+	for _, name := range []string{"begun", "over"} {
+		s.subscription(name, "hourly", "2026-04-01T10:10:00Z")
+	}
+	lived("begun", "2026-04-01T09:00:00Z", "")
+	s.remove("over", "2026-04-01T10:40:00Z")
+	lived("over", "2026-04-01T10:10:00Z", "2026-04-01T10:20:00Z")
+	s.mustRun("2026-04-01T11:00:00Z")
+	s.remove("begun", "2026-04-01T11:30:00Z") // Nobody has mirrored that.
+	s.mustRun("2026-04-01T12:00:00Z")
+
+	charges := s.charges()
+	slices.Sort(charges)
+	want := []string{
+		"begun 01 09 subscription 40000000", "begun 01 10 subscription 40000000", "begun 01 11 subscription 40000000",
+		"over 01 10 subscription 0", "over 01 11 subscription 40000000 {\"closeOut\": true}",
+	}
+	if diff := cmp.Diff(want, charges); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if !s.gone("begun") || !s.gone("over") {
+		t.Errorf("gone: begun %t, over %t", s.gone("begun"), s.gone("over"))
+	}
+	s.holds(nil, "2026-04-01T12:00:00Z")
 }

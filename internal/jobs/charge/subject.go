@@ -25,7 +25,8 @@ type subject struct {
 	generation      int64
 	offering        ref.Key
 	soldAt          time.Time // See objects.SoldAt.
-	life            tick.Life
+	life            tick.Life // What it is charged by.
+	told            tick.Life // What the object says.
 	sources         selection
 	deleting        bool
 	published       published
@@ -61,6 +62,7 @@ func newSubject(s *v1alpha1.Subscription) *subject {
 		offering:        ref.Key{Namespace: s.Spec.OfferingRef.Namespace, Name: s.Spec.OfferingRef.Name},
 		soldAt:          objects.SoldAt(s),
 		life:            lifeOf(s),
+		told:            lifeOf(s),
 		sources:         selectionOf(s.Spec.UsageSources),
 		deleting:        s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),
 		published:       publishedOn(s),
@@ -127,8 +129,7 @@ func (s *subject) departure(run charge.Run) charge.Departure {
 
 // version is the Subscription as the mirror stores it, for one that has no row
 // there. The labels of its namespace are the controller's to add.
-func version(s *v1alpha1.Subscription, spec []byte, offeringUID string) postgres.Subscription {
-	life := lifeOf(s)
+func version(s *v1alpha1.Subscription, spec []byte, life tick.Life, offeringUID string) postgres.Subscription {
 	v := postgres.Subscription{
 		Object: postgres.Object{
 			Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Generation: s.Generation,
@@ -149,7 +150,7 @@ func version(s *v1alpha1.Subscription, spec []byte, offeringUID string) postgres
 
 // isChargedAs reports whether an object is charged by what the run has read.
 func (s *subject) isChargedAs(now *v1alpha1.Subscription) bool {
-	return s.lives(lifeOf(now)) && selectionOf(now.Spec.UsageSources) == s.sources
+	return same(lifeOf(now), s.told) && selectionOf(now.Spec.UsageSources) == s.sources
 }
 
 // isRecorded reports whether a mirror row says what the Subscription is charged
@@ -166,10 +167,24 @@ func (s *subject) isRecorded(row postgres.RecordedSubscription) bool {
 	if json.Unmarshal(row.UsageSources, &given) != nil {
 		return false
 	}
-	return s.lives(life) && selectionOf(given) == s.sources
+	return same(life, s.life) && selectionOf(given) == s.sources
 }
 
-// knownOtherwise says what a mirror row tells of a life that the object does not,
+// recall has it charged by the life that is recorded, where the object tells
+// another: it was restored from an earlier copy, and has begun or ended anew before
+// the database could be asked. What is written once cannot be put right there. It
+// reports whether there is any difference.
+func (s *subject) recall(row postgres.RecordedSubscription) bool {
+	if row.ActivatedAt != nil && !s.told.ActivatedAt.IsZero() {
+		s.life.ActivatedAt = row.ActivatedAt.UTC()
+	}
+	if row.DeactivatedAt != nil && !s.told.DeactivatedAt.IsZero() {
+		s.life.DeactivatedAt = row.DeactivatedAt.UTC()
+	}
+	return !same(s.life, s.told)
+}
+
+// knownOtherwise says what a mirror row tells of a life and the object does not yet,
 // nothing if they agree as far as the row goes. What was recorded stays true.
 func (s *subject) knownOtherwise(row postgres.RecordedSubscription) string {
 	switch {
@@ -181,6 +196,6 @@ func (s *subject) knownOtherwise(row postgres.RecordedSubscription) string {
 	return ""
 }
 
-func (s *subject) lives(life tick.Life) bool {
-	return life.ActivatedAt.Equal(s.life.ActivatedAt) && life.DeactivatedAt.Equal(s.life.DeactivatedAt)
+func same(a, b tick.Life) bool {
+	return a.ActivatedAt.Equal(b.ActivatedAt) && a.DeactivatedAt.Equal(b.DeactivatedAt)
 }

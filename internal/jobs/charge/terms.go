@@ -83,6 +83,9 @@ func (r *run) records(ctx context.Context, subjects []*subject) (map[string]reco
 	recorded := make(map[string]record, len(subjects))
 	err := postgres.NewestSubscriptions(ctx, r.pool, r.ClusterID, uids, func(newest postgres.RecordedSubscription) {
 		if s := byUID[newest.UID]; s != nil {
+			if s.recall(newest) {
+				r.log.Info("a Subscription tells another life than is recorded, which stands", "subscription", s.key)
+			}
 			recorded[s.uid] = record{
 				versionID: newest.ID, offeringUID: newest.OfferingUID, active: newest.ActivatedAt != nil, current: s.isRecorded(newest), differs: s.knownOtherwise(newest),
 			}
@@ -165,7 +168,7 @@ func (r *run) versionsOf(ctx context.Context, wanted map[string]*subject, record
 				yield(postgres.Subscription{}, fmt.Errorf("cannot encode subscription \"%s/%s\": %w", o.Namespace, o.Name, err))
 				return
 			}
-			if !yield(version(o, spec, s.offeringUID), nil) {
+			if !yield(version(o, spec, s.life, s.offeringUID), nil) {
 				return
 			}
 		}

@@ -69,7 +69,7 @@ type external struct {
 // its row in the mirror.
 func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (managed.ExternalObservation, error) {
 	before := s.DeepCopy()
-	e.recall(ctx, s)
+	note := e.recall(ctx, s)
 	in := e.gather(ctx, s, e.cached)
 	d := gate.Decide(in)
 	if d.Final() {
@@ -79,6 +79,7 @@ func (e *external) Observe(ctx context.Context, s *v1alpha1.Subscription) (manag
 	e.retry = errors.Wrap(d.Retry, "cannot read what decides about the Subscription")
 
 	report(s, d)
+	remark(s, note)
 	if s.GetCondition(xpv2.TypeSynced).Reason == "" && d.Retry == nil && e.mirror.Usable() {
 		// The first look will very likely succeed. To say so now saves every new
 		// Subscription a write; a failure is written as such.
