@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -38,20 +36,10 @@ type source struct {
 
 func (s *source) Pool() (*pgxpool.Pool, error) { return s.pool, s.err }
 
-// counter counts statements.
-type counter struct{ statements atomic.Int64 }
-
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.statements.Add(1)
-	return ctx
-}
-
-func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // open returns a migrated database whose statements are counted from here on.
-func open(t *testing.T) (*pgxpool.Pool, *counter) {
+func open(t *testing.T) (*pgxpool.Pool, *pgtest.Steps) {
 	t.Helper()
-	count := &counter{}
+	count := &pgtest.Steps{}
 	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: pgtest.Database(t).DSN, Tracer: count})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +76,7 @@ func TestWhatIsKnownCostsNoStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	before := count.statements.Load()
+	before := count.Count()
 	got, ok, err := m.Subscription(t.Context(), subscriptionUID)
 	if !ok || err != nil {
 		t.Fatalf("Subscription(...): ok %t, error %v", ok, err)
@@ -100,7 +88,7 @@ func TestWhatIsKnownCostsNoStatement(t *testing.T) {
 	if diff := cmp.Diff(mirror.Recorded{ID: got.ID, Hash: hash, OfferingUID: offeringUID}, got); diff != "" {
 		t.Errorf("Subscription(...): -want, +got:\n%s", diff)
 	}
-	if after := count.statements.Load(); after != before {
+	if after := count.Count(); after != before {
 		t.Errorf("looking up what is known cost %d statements", after-before)
 	}
 
@@ -158,11 +146,11 @@ func TestADatabaseThatFailedIsLeftAlone(t *testing.T) {
 		t.Fatal("StoreSubscription(...) into a table that is away succeeded")
 	}
 
-	before := count.statements.Load()
+	before := count.Count()
 	if _, _, err := m.Subscription(t.Context(), subscriptionUID); err == nil {
 		t.Error("Subscription(...) answered from memory after a statement of unknown outcome")
 	}
-	if asked := count.statements.Load() - before; asked != 0 {
+	if asked := count.Count() - before; asked != 0 {
 		t.Errorf("%d statements reached a database that had just failed", asked)
 	}
 
@@ -198,7 +186,7 @@ func TestStoredTogether(t *testing.T) {
 	if _, _, err := m.Subscription(t.Context(), subscriptionUID); err != nil {
 		t.Fatal(err)
 	}
-	before := count.statements.Load()
+	before := count.Count()
 
 	uid := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
 	failed := make([]error, n)
@@ -230,7 +218,7 @@ func TestStoredTogether(t *testing.T) {
 			t.Errorf("Subscription(%q): %+v, %t, %v", uid(i), got, ok, err)
 		}
 	}
-	if statements := count.statements.Load() - before; statements > n+20 { // Beside those of the batch with the refused one.
+	if statements := count.Count() - before; statements > n+20 { // Beside those of the batch with the refused one.
 		t.Errorf("%d objects took %d statements", n, statements)
 	}
 }

@@ -1,7 +1,6 @@
 package allocation
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"strings"
@@ -34,15 +33,15 @@ func TestServerCrashes(t *testing.T) {
 	for ; ; statements += *every {
 		w.before()
 		w.opencost.answer(12, cutOff(at(12)))
-		s := &saboteur{left: statements, strike: func(*pgx.Conn) { crash() }}
-		err := w.run(t.Context(), 13, s)
-		if s.left > 0 {
+		steps := &pgtest.Steps{At: statements, Strike: func(*pgx.Conn) { crash() }}
+		err := w.run(t.Context(), 13, steps)
+		if steps.Count() < statements {
 			break // The run has fewer statements than this.
 		}
 		w.recovers(fmt.Sprintf("a crash before statement %d", statements), err, want)
 	}
 	if statements < 40 {
-		t.Errorf("a run has %d statements; the saboteur does not see them all", statements)
+		t.Errorf("a run has %d statements; they are not all seen", statements)
 	}
 
 	for _, hour := range []int{10, 13} { // Compared with what is stored; copied into the table itself.
@@ -116,9 +115,7 @@ func TestServerRefuses(t *testing.T) {
 			w.opencost.answer(13, manyItems(at(13))) // More than there is room for.
 			before := w.stored()
 			end := begin()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			err := w.run(ctx, 13, nil)
+			err := w.run(t.Context(), 13, nil)
 			if err == nil || !strings.Contains(err.Error(), refusal.Says) {
 				t.Errorf("%s\nwant an error with %q, got %v", refusal.Reason, refusal.Says, err)
 			}

@@ -17,37 +17,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
 
-// A saboteur strikes before the n-th statement that a run sends, COPY and the
-// statements of transactions included.
-type saboteur struct {
-	strike func(conn *pgx.Conn)
-
-	mu   sync.Mutex
-	left int
-}
-
-func (s *saboteur) TraceQueryStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	s.step(conn)
-	return ctx
-}
-
-func (s *saboteur) TraceCopyFromStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
-	s.step(conn)
-	return ctx
-}
-
-func (*saboteur) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (*saboteur) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
-
-func (s *saboteur) step(conn *pgx.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.left--; s.left == 0 {
-		s.strike(conn)
-	}
-}
-
 // before brings the world to where the runs of these tests begin: some hours are
 // stored, and some of them will be answered otherwise from now on.
 func (w *world) before() {
@@ -127,8 +96,8 @@ func TestCutOffAtEveryStatement(t *testing.T) {
 				w.opencost.answer(12, cutOff(at(12)))
 
 				ctx, cancel := context.WithCancel(t.Context())
-				s := &saboteur{left: statements, strike: func(conn *pgx.Conn) { how(w, cancel, conn) }}
-				err := w.run(ctx, 13, s)
+				steps := &pgtest.Steps{At: statements, Strike: func(conn *pgx.Conn) { how(w, cancel, conn) }}
+				err := w.run(ctx, 13, steps)
 				cancel()
 				if err == nil {
 					t.Fatalf("statement %d: the run says that it succeeded", statements)
@@ -140,13 +109,13 @@ func TestCutOffAtEveryStatement(t *testing.T) {
 					t.Fatalf("cut off before statement %d: -undisturbed, +run again:\n%s", statements, diff)
 				}
 				w.holds(13)
-				if s.left > 0 {
+				if steps.Count() < statements {
 					break // The run has fewer statements than this.
 				}
 			}
 			t.Logf("cut off before each of %d statements", statements-1)
 			if statements < 40 {
-				t.Errorf("a run has %d statements; the saboteur does not see them all", statements)
+				t.Errorf("a run has %d statements; they are not all seen", statements)
 			}
 		})
 	}
@@ -210,21 +179,11 @@ func manyItems(h time.Time) http.HandlerFunc {
 // It waits until there is such a connection, and returns once it is gone.
 func (w *world) terminate(which string) {
 	w.t.Helper()
-	admin, err := pgx.ConnectConfig(context.Background(), w.database.Pool.Config().ConnConfig)
+	pgtest.Await(w.t, w.database.Pool, which)
+	_, err := w.database.Pool.Exec(context.Background(), `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND `+which)
 	if err != nil {
-		w.t.Errorf("cannot connect: %v", err)
-		return
-	}
-	defer admin.Close(context.Background()) //nolint:errcheck // It served its purpose.
-
-	for hit := false; !hit; {
-		tag, err := admin.Exec(context.Background(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND `+which)
-		if err != nil {
-			w.t.Errorf("cannot terminate the connection where %s: %v", which, err)
-			return
-		}
-		hit = tag.RowsAffected() > 0
+		w.t.Errorf("cannot terminate the connection where %s: %v", which, err)
 	}
 }
 
@@ -258,7 +217,7 @@ func TestAnotherIsRunning(t *testing.T) {
 	w.collect(10)
 	records, written := len(w.costJob().Status.ExecutionHistory), pgtest.Changes(t, w.database.Pool)
 
-	w.settings.Timeouts.DatabaseInit = 5 * time.Second // Also the time to connect in.
+	w.settings.Timeouts.DatabaseInit, w.patient = 100*time.Millisecond, true
 	key := postgres.LockKey{Work: "allocation-collection", Scope: "default"}
 	err := postgres.WithLock(t.Context(), w.database.Pool, key, 0, func(ctx context.Context) error {
 		return w.run(ctx, 11, nil)
@@ -310,7 +269,7 @@ func TestInterrupted(t *testing.T) {
 func TestHangingOpenCost(t *testing.T) {
 	w := newWorld(t)
 	w.settings.Limits.LookbackHours = 2
-	w.settings.Timeouts.OpenCostFetch = 2 * time.Second
+	w.settings.Timeouts.OpenCostFetch, w.hasty = 2*time.Second, at(9)
 	w.opencost.answer(9, func(rw http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(rw, document(at(9), usual(at(9))...)[:700])
 		_ = http.NewResponseController(rw).Flush()

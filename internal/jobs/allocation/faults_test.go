@@ -17,20 +17,17 @@ import (
 )
 
 // TestFaults lets OpenCost fail in the ways that a network and a proxy add to
-// its own: the hour fails within its bounds of time and memory, the others do
+// its own: the hour fails within its bounds of patience and memory, the others do
 // not, nothing of it is stored, no transaction waits meanwhile, and the next run
 // heals it.
 func TestFaults(t *testing.T) {
 	whole := document(at(9), usual(at(9))...)
-	const (
-		patience = 2 * time.Second // Of a request.
-		bound    = 2 * time.Minute // Of the run; a huge answer is read up to its limit.
-		memory   = 64 << 20
-	)
+	const memory = 64 << 20
 
 	cases := map[string]struct {
 		reason string
 		answer func(http.ResponseWriter, *http.Request)
+		hangs  bool // Only the bound of a request ends it.
 		want   string
 	}{
 		"ResetInTheBody": {
@@ -63,7 +60,7 @@ func TestFaults(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				<-r.Context().Done()
 			},
-			want: "(Client.Timeout or context cancellation while reading body)",
+			hangs: true, want: "(Client.Timeout ",
 		},
 		"DripByDrip": {
 			reason: "Something always comes, and never the end.",
@@ -80,7 +77,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			},
-			want: "(Client.Timeout or context cancellation while reading body)",
+			hangs: true, want: "(Client.Timeout ",
 		},
 		"TwoGigabytes": {
 			reason: "Two gigabytes of a document that is well so far, in a few megabytes on the wire.",
@@ -113,9 +110,9 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.settings.Limits.LookbackHours = 2
-			w.settings.Timeouts.HTTPClient = patience
-			if strings.HasPrefix(tc.want, "the answer is too large") {
-				w.settings.Timeouts.HTTPClient = bound // The bound of the size is what ends it.
+			w.settings.Timeouts.HTTPClient, w.settings.Timeouts.OpenCostFetch = 10*time.Minute, 10*time.Minute // A huge answer is read up to its limit.
+			if tc.hangs {
+				w.settings.Timeouts.HTTPClient, w.hasty = 2*time.Second, at(9)
 			}
 			var waiting atomic.Int64
 			w.opencost.answer(9, func(rw http.ResponseWriter, r *http.Request) {
@@ -129,9 +126,7 @@ func TestFaults(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			began := time.Now() //nolint:forbidigo // A stopwatch.
 			w.fail(10)
-			took := time.Since(began) //nolint:forbidigo // As above.
 			runtime.ReadMemStats(&after)
 
 			if diff := cmp.Diff([]string{"8 final 3 3", "9 failed 0 0", "10 open 3 0"}, w.hours()); diff != "" {
@@ -139,9 +134,6 @@ func TestFaults(t *testing.T) {
 			}
 			if last := w.costJob().Status.ExecutionHistory[0].Error; !strings.Contains(last, tc.want) || !strings.Contains(last, `window "2026-04-01T09:00:00Z,2026-04-01T10:00:00Z"`) {
 				t.Errorf("%s\nthe run ended with %q, want %q and the window in it", tc.reason, last, tc.want)
-			}
-			if took > bound {
-				t.Errorf("%s\nthe run took %s, more than %s", tc.reason, took, bound)
 			}
 			if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > memory {
 				t.Errorf("%s\nthe heap grew by %d bytes, more than %d", tc.reason, grown, memory)
@@ -151,7 +143,8 @@ func TestFaults(t *testing.T) {
 			}
 
 			w.opencost.answer(9, nil)
-			w.settings.Timeouts.HTTPClient = bound
+			w.hasty = time.Time{}
+			w.settings.Timeouts.HTTPClient = 10 * time.Minute
 			w.collect(10)
 			undisturbed := newWorld(t)
 			undisturbed.settings.Limits.LookbackHours = 2

@@ -49,7 +49,7 @@ func TestLockTaken(t *testing.T) {
 	s.subscription("sub", "hourly", "2026-04-01T09:00:00Z")
 	s.collector("charges", v1alpha1.CostJobTypeSubscriptionChargeCollection)
 	s.settings.CostJob = types.NamespacedName{Namespace: s.namespace, Name: "charges"}
-	s.settings.DatabaseInitTimeout = 5 * time.Second // It also has to connect in that time.
+	s.settings.DatabaseInitTimeout = 15 * time.Second // It also has to connect in that time.
 
 	key := postgres.LockKey{Work: "charge-collection", Scope: s.cluster}
 	s.must(postgres.WithLock(t.Context(), s.db.Pool, key, time.Minute, func(context.Context) error {

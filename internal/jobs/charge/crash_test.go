@@ -1,11 +1,9 @@
 package charge_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,53 +17,43 @@ import (
 // more are asked for.
 var every = flag.Int("every", 15, "crash the server at each so-many-th step")
 
-// A crasher has the server crash and come back before the n-th statement or COPY
-// of a run. What the run has not committed is gone, and so are its connections.
-type crasher struct {
-	server *pgtest.Server
-	at     int
-
-	mu    sync.Mutex
-	steps int
-}
-
-func (c *crasher) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.steps++; c.steps == c.at {
-		c.server.Crash()
-		c.server.Resume()
+// undisturbed is what a run leaves behind that nothing happens to, and how many
+// steps it takes.
+func undisturbed(t *testing.T, db pgtest.DB) (outcome []string, steps int) {
+	t.Helper()
+	s := faultyStage(t, db, "undisturbed")
+	counted := &pgtest.Steps{}
+	settings := s.settings
+	settings.Database.Tracer = counted
+	s.must(s.runWith(settings, pinned))
+	if steps = counted.Count(); steps < 30 {
+		t.Fatalf("a run takes %d steps; they are not all seen", steps)
 	}
-	return ctx
+	return s.outcome(), steps
 }
-
-func (*crasher) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (c *crasher) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
-	return c.TraceQueryStart(ctx, nil, pgx.TraceQueryStartData{})
-}
-
-func (*crasher) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
 
 // TestServerCrashes has the database's server crash and come back in the middle
-// of a run, at one step after the other. The run ends, or goes on by itself, and
-// the next one leaves what an undisturbed one leaves (F3).
+// of a run, before one statement or COPY after the other: what is not committed is
+// gone, and so are the connections. The run ends, or goes on by itself, and the next
+// one leaves what an undisturbed one leaves (F3).
 func TestServerCrashes(t *testing.T) {
 	server := pgtest.Own(t)
 	db := server.Database()
-	undisturbed := faultyStage(t, db, "undisturbed")
-	counter := &crasher{}
-	settings := undisturbed.settings
-	settings.Database.Tracer = counter
-	undisturbed.must(undisturbed.runWith(settings, pinned))
-	want := undisturbed.outcome()
-
-	for n := 1; n <= counter.steps; n += *every {
+	want, steps := undisturbed(t, db)
+	for n := 1; n <= steps; n += *every {
 		t.Run(fmt.Sprintf("Step%d", n), func(t *testing.T) {
 			s := faultyStage(t, db, fmt.Sprintf("crashed-at-%d", n))
 			settings := s.settings
-			settings.Database.Tracer = &crasher{server: server, at: n}
+			crashed := false
+			settings.Database.Tracer = &pgtest.Steps{At: n, Strike: func(*pgx.Conn) {
+				server.Crash()
+				server.Resume()
+				crashed = true
+			}}
 			err := s.runWith(settings, pinned)
+			if !crashed {
+				t.Errorf("There was no step %d of %d", n, steps)
+			}
 			db.Pool.Reset() // The test's own connections are gone, too.
 			s.recovers(err, want)
 		})
@@ -94,10 +82,7 @@ func (s *stage) recovers(err error, want []string) {
 // server has done it, the run cannot know, and the next one finds it done (F3).
 func TestNobodyHeardTheCommit(t *testing.T) {
 	db := pgtest.Database(t)
-	undisturbed := faultyStage(t, db, "undisturbed")
-	undisturbed.mustRun(pinned)
-	want := undisturbed.outcome()
-
+	want, _ := undisturbed(t, db)
 	line := pgtest.NewLine(t, db.DSN)
 	for n := 1; ; n++ {
 		s := faultyStage(t, db, fmt.Sprintf("unheard-%d", n))
@@ -121,10 +106,7 @@ func TestNobodyHeardTheCommit(t *testing.T) {
 func TestCrashInsideOfACopy(t *testing.T) {
 	server := pgtest.Own(t)
 	db := server.Database()
-	undisturbed := faultyStage(t, db, "undisturbed")
-	undisturbed.mustRun(pinned)
-	want := undisturbed.outcome()
-
+	want, _ := undisturbed(t, db)
 	s := faultyStage(t, db, "crashed")
 	release := pgtest.StopAt(t, db.Pool, "subscription_charges", "NEW.cluster_id = 'crashed' AND NEW.window_start = '2026-04-30T05:00:00Z'", func() {
 		pgtest.Await(t, db.Pool, "state = 'active' AND wait_event_type = 'Lock'")
@@ -146,10 +128,7 @@ func TestServerRefuses(t *testing.T) {
 	for name, refusal := range pgtest.Refusals() {
 		t.Run(name, func(t *testing.T) {
 			db, dsn, begin := refusal.Make(t)
-			undisturbed := faultyStage(t, db, "undisturbed")
-			undisturbed.mustRun(pinned)
-			want := undisturbed.outcome()
-
+			want, _ := undisturbed(t, db)
 			s := faultyStage(t, db, "refused")
 			settings := s.settings
 			settings.Database.DSN = dsn

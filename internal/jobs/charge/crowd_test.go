@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,33 +90,16 @@ func crowdSettings(dsn string) charge.Settings {
 		Aggregation:                aggregation,
 		Limits:                     collection.Limits{LookbackHours: 2, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
 		MaxAmount:                  1_000_000_000_000_000,
-		DatabaseInitTimeout:        30 * time.Second,
-		KubernetesOperationTimeout: 30 * time.Second,
-		StatusUpdateTimeout:        30 * time.Second,
+		DatabaseInitTimeout:        2 * time.Minute,
+		KubernetesOperationTimeout: 2 * time.Minute,
+		StatusUpdateTimeout:        2 * time.Minute,
 	}
 }
-
-// statements counts what a run sends to the database.
-type statements struct{ n atomic.Int64 }
-
-func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	s.n.Add(1)
-	return ctx
-}
-
-func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (s *statements) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
-	s.n.Add(1)
-	return ctx
-}
-
-func (*statements) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
 
 // TestStatementsDoNotGrow counts the statements of a first run over a day and of
 // the hourly one after it, with 10 Subscriptions and with 1000 (design R7, P5).
 func TestStatementsDoNotGrow(t *testing.T) {
-	counts := map[int][2]int64{}
+	counts := map[int][2]int{}
 	for _, size := range []int{10, 1000} {
 		db := pgtest.Database(t)
 		c := &crowd{size: size, make: func(n int) v1alpha1.Subscription {
@@ -127,15 +109,15 @@ func TestStatementsDoNotGrow(t *testing.T) {
 		plantCrowd(t, db, size, at("2026-03-05T00:00:00Z"), 25)
 
 		settings := crowdSettings(db.DSN)
-		counter := &statements{}
+		counter := &pgtest.Steps{}
 		settings.Database.Tracer = counter
 		s := &stage{T: t}
-		var got [2]int64
+		var got [2]int
 		for i, hourText := range []string{"2026-03-06T00:00:00Z", "2026-03-06T01:00:00Z"} {
 			settings.Hint.Scheduled = hourText
-			before := counter.n.Load()
+			before := counter.Count()
 			s.must(s.runOn(c.client(), settings, at(hourText)))
-			got[i] = counter.n.Load() - before
+			got[i] = counter.Count() - before
 		}
 		counts[size] = got
 

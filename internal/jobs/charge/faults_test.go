@@ -133,17 +133,20 @@ func faultyStage(t *testing.T, db pgtest.DB, cluster string) *stage {
 // runs it again: what is left is what an undisturbed run leaves (F2, I7, I8).
 func TestKilledAnywhere(t *testing.T) {
 	db := pgtest.Database(t)
-	undisturbed := faultyStage(t, db, "undisturbed")
+	alone := faultyStage(t, db, "undisturbed")
 	counter := &killer{}
-	if err := undisturbed.runWithKiller(counter, pinned); err != nil {
+	if err := alone.runWithKiller(counter, pinned); err != nil {
 		t.Fatal(err)
 	}
-	want := undisturbed.outcome()
+	want := alone.outcome()
 	if !slices.Contains(want, "leaving is gone") || !slices.ContainsFunc(want, func(l string) bool { return strings.Contains(l, "closeOut") }) {
 		t.Fatalf("The run has to do everything there is to do, got %v", want)
 	}
 
 	steps := counter.steps.Load()
+	if steps < 30 {
+		t.Errorf("A run takes %d steps; they are not all seen", steps)
+	}
 	for n := int64(1); n <= steps; n++ {
 		t.Run(fmt.Sprintf("Step%d", n), func(t *testing.T) {
 			s := faultyStage(t, db, fmt.Sprintf("killed-at-%d", n))

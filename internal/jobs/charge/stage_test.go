@@ -66,8 +66,8 @@ func newStageOn(t *testing.T, db pgtest.DB, cluster string) *stage {
 		Limits:                     collection.Limits{LookbackHours: 2, BackfillHours: 72, ConfirmAfter: 3 * time.Hour},
 		MaxAmount:                  1_000_000_000_000_000,
 		DatabaseInitTimeout:        2 * time.Minute, // Runs wait for one another.
-		KubernetesOperationTimeout: 30 * time.Second,
-		StatusUpdateTimeout:        30 * time.Second,
+		KubernetesOperationTimeout: 2 * time.Minute,
+		StatusUpdateTimeout:        2 * time.Minute,
 	}
 	config.Wrap(s.writes.wrap)
 	s.writes.config = config

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,16 +44,6 @@ type source struct{ pool *pgxpool.Pool }
 
 func (s source) Pool() (*pgxpool.Pool, error) { return s.pool, nil }
 
-// counter counts statements.
-type counter struct{ statements atomic.Int64 }
-
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.statements.Add(1)
-	return ctx
-}
-
-func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // rig is an API server with the controller of Offerings and a database.
 type rig struct {
 	client.Client
@@ -63,7 +51,7 @@ type rig struct {
 	t      *testing.T
 	ns     string
 	pool   *pgxpool.Pool
-	count  *counter
+	count  *pgtest.Steps
 	writes *apitest.Writes
 }
 
@@ -73,7 +61,7 @@ func start(t *testing.T) *rig {
 	if err := index.AddSubscriptions(t.Context(), index.Cluster(mgr.GetCache())); err != nil {
 		t.Fatal(err)
 	}
-	count := &counter{}
+	count := &pgtest.Steps{}
 	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: pgtest.Database(t).DSN, Tracer: count})
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +228,7 @@ func TestFeeOnly(t *testing.T) {
 	}
 
 	// Several resyncs later.
-	before := r.count.statements.Load()
+	before := r.count.Count()
 	passes := reconciles(t)
 	apitest.Eventually(t, "five more reconciles", func(context.Context) error {
 		if n := reconciles(t) - passes; n < 5 {
@@ -251,7 +239,7 @@ func TestFeeOnly(t *testing.T) {
 	if w := r.writes.Take(); len(w) > 0 {
 		t.Errorf("A settled Offering is written: %v", w)
 	}
-	if n := r.count.statements.Load() - before; n > 0 {
+	if n := r.count.Count() - before; n > 0 {
 		t.Errorf("A settled Offering costs %d statements", n)
 	}
 }

@@ -35,12 +35,12 @@ func (r *rig) settled(s *v1alpha1.Subscription) {
 		}
 	}
 	r.writes.Take()
-	before := r.count.statements.Load()
+	before := r.count.Count()
 	r.resyncs(5)
 	if w := r.written(s); len(w) > 0 {
 		r.t.Errorf("%s is written although it is settled: %v", s.Name, w)
 	}
-	if n := r.count.statements.Load() - before; n > 0 {
+	if n := r.count.Count() - before; n > 0 {
 		r.t.Errorf("%s costs %d statements although it is settled", s.Name, n)
 	}
 }

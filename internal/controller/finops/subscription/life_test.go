@@ -64,12 +64,12 @@ func TestActivation(t *testing.T) {
 		return nil
 	})
 
-	before := r.count.statements.Load()
+	before := r.count.Count()
 	r.resyncs(10)
 	if w := r.written(s); len(w) > 0 {
 		t.Errorf("A settled Subscription is written: %v", w)
 	}
-	if n := r.count.statements.Load() - before; n > 0 {
+	if n := r.count.Count() - before; n > 0 {
 		t.Errorf("A settled Subscription costs %d statements", n)
 	}
 	if diff := cmp.Diff(map[string]int{"Activated": 1}, r.events(s)); diff != "" {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,16 +65,6 @@ func (s *source) away(err error) {
 
 var errAway = errors.New("the database is away")
 
-// counter counts statements.
-type counter struct{ statements atomic.Int64 }
-
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.statements.Add(1)
-	return ctx
-}
-
-func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // rig is an API server with the controllers of Offerings and Subscriptions and
 // a database.
 type rig struct {
@@ -84,7 +73,7 @@ type rig struct {
 	t      *testing.T
 	ns     string
 	pool   *pgxpool.Pool
-	count  *counter
+	count  *pgtest.Steps
 	source *source
 	mirror *mirror.Mirror
 	clock  *clocktesting.FakePassiveClock
@@ -108,7 +97,7 @@ func startOn(t *testing.T, mgr ctrl.Manager, writes *apitest.Writes, settings su
 // startBeside is startOn with a database.
 func startBeside(t *testing.T, mgr ctrl.Manager, writes *apitest.Writes, settings subscription.Settings, dsn string) *rig {
 	t.Helper()
-	count := &counter{}
+	count := &pgtest.Steps{}
 	pool, err := postgres.NewPool(t.Context(), postgres.Config{DSN: dsn, Tracer: count})
 	if err != nil {
 		t.Fatal(err)
