@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 
@@ -35,7 +34,7 @@ func TestStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	door, probes := apitest.NewDoor(t), freeAddress(t)
+	door, probes := apitest.NewDoor(t), apitest.NewDoor(t).Address()
 	mgr, _ := apitest.Manager(t, door.Serve, func(o *ctrl.Options) {
 		o.HealthProbeBindAddress = probes
 		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = true, "lease", ns
@@ -71,16 +70,4 @@ func TestStandby(t *testing.T) {
 	if diff := cmp.Diff("DependentSubscriptionsExist", refusalOf(err).Reason); diff != "" {
 		t.Errorf("-want +got:\n%s\n%v", diff, err)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
 }

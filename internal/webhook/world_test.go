@@ -205,8 +205,11 @@ type refusal struct{ Reason, Message string }
 
 func refusalOf(err error) refusal {
 	var status kerrors.APIStatus
-	if !errors.As(err, &status) {
+	switch {
+	case err == nil:
 		return refusal{}
+	case !errors.As(err, &status):
+		return refusal{Message: err.Error()} // Nobody was refused, and nothing was admitted.
 	}
 	return refusal{string(status.Status().Reason), status.Status().Message}
 }
