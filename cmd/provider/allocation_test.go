@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,7 +26,7 @@ import (
 // the CostJob says of the run (OPEN-CJ-26).
 func TestAllocationMode(t *testing.T) {
 	empty := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, `{"code":200,"data":[{}]}`) }
-	asked := make(chan struct{}, 1)
+	launched := make(chan *process, 1) // Who is to be drained.
 
 	cases := map[string]struct {
 		reason  string
@@ -57,7 +54,13 @@ func TestAllocationMode(t *testing.T) {
 		"Interrupted": {
 			reason: "A node that is drained sends SIGTERM: the run ends at once, and is recorded all the same.",
 			answer: func(_ http.ResponseWriter, r *http.Request) {
-				asked <- struct{}{}
+				select {
+				case p := <-launched:
+					if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+						t.Error(err)
+					}
+				case <-r.Context().Done():
+				}
 				<-r.Context().Done()
 			},
 			drained: true,
@@ -87,7 +90,7 @@ func TestAllocationMode(t *testing.T) {
 		},
 	}
 
-	config := kubeconfig(t)
+	config := apitest.Kubeconfig(t, "collector")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			kube, database := apitest.Client(t), pgtest.Database(t)
@@ -100,7 +103,7 @@ func TestAllocationMode(t *testing.T) {
 			env := []string{
 				asItself + "=yes", "KUBECONFIG=" + config, "COSTJOB_NAMESPACE=" + costJob.Namespace, "COSTJOB_NAME=" + costJob.Name,
 				"POSTGRES_CONNECTION_STRING=" + database.DSN, "OPENCOST_CONNECTION_STRING=" + opencost.URL,
-				"HOURS_LOOKBACK=5", "DATABASE_INIT_TIMEOUT=5s", "TMPDIR=" + t.TempDir(),
+				"HOURS_LOOKBACK=5", "TMPDIR=" + t.TempDir(),
 			}
 			env = slices.DeleteFunc(env, func(v string) bool { return tc.without != "" && strings.HasPrefix(v, tc.without+"=") })
 
@@ -112,12 +115,17 @@ func TestAllocationMode(t *testing.T) {
 			}
 
 			var code int
-			var said string
-			collect := func(ctx context.Context) error {
-				code, said = collectAsItself(ctx, t, env, tc.drained, asked)
+			var p *process
+			collect := func(context.Context) error {
+				p = launch(t, env, "--mode="+modeAllocation) //nolint:contextcheck // It is told to stop by a signal.
+				if tc.drained {
+					launched <- p
+				}
+				code = p.ends()
 				return nil
 			}
 			if tc.locked {
+				env = append(env, "DATABASE_INIT_TIMEOUT=15s") // It also has to connect in that time.
 				key := postgres.LockKey{Work: "allocation-collection", Scope: "default"}
 				if err := postgres.WithLock(t.Context(), database.Pool, key, time.Minute, collect); err != nil {
 					t.Fatal(err)
@@ -126,8 +134,11 @@ func TestAllocationMode(t *testing.T) {
 				_ = collect(t.Context())
 			}
 
-			if diff := cmp.Diff(tc.code, code); diff != "" || !strings.Contains(said, tc.said) {
-				t.Errorf("%s\nexit code: -want, +got:\n%s%s", tc.reason, diff, said)
+			if diff := cmp.Diff(tc.code, code); diff != "" || !strings.Contains(p.said.String(), tc.said) {
+				t.Errorf("%s\nexit code: -want, +got:\n%s%s", tc.reason, diff, &p.said)
+			}
+			if tc.drained && p.hadNoTime() {
+				tc.record = ""
 			}
 			if err := kube.Get(t.Context(), client.ObjectKeyFromObject(costJob), costJob); err != nil {
 				t.Fatal(err)
@@ -141,36 +152,4 @@ func TestAllocationMode(t *testing.T) {
 			}
 		})
 	}
-}
-
-// collectAsItself runs the product and returns its exit code and what it said. If
-// it is drained it is sent SIGTERM, and has a minute from then.
-func collectAsItself(ctx context.Context, t *testing.T, env []string, drained bool, asked <-chan struct{}) (code int, said string) {
-	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var output bytes.Buffer
-	process := exec.CommandContext(ctx, program, "--mode=cronjob")
-	process.Env, process.Stdout, process.Stderr = env, &output, &output
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if drained {
-		select {
-		case <-asked:
-		case <-ctx.Done():
-		}
-		if err := process.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		late := time.AfterFunc(time.Minute, func() {
-			t.Error("it did not end within a minute")
-			_ = process.Process.Kill()
-		})
-		defer late.Stop()
-	}
-	_ = process.Wait()
-	return process.ProcessState.ExitCode(), output.String()
 }

@@ -105,13 +105,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 		return err
 	}
 
-	options := frame.Options{
-		Logger:                  logging.NewLogrLogger(log),
-		Clock:                   now,
-		Poll:                    f.poll,
-		MaxConcurrentReconciles: concurrentReconciles,
-		Limiter:                 ratelimiter.NewGlobal(f.maxReconcileRate),
-	}
+	options := controllerOptions(f, log, now)
 	settings := controller.Settings{
 		Mirror: m,
 		OpenCost: opencost.Installation{
@@ -185,6 +179,17 @@ func newScheme() (*runtime.Scheme, error) {
 		apiextensionsv1.AddToScheme(scheme),
 		v1alpha1.AddToScheme(scheme),
 	)
+}
+
+// controllerOptions are those of every kind. One limiter serves all of them.
+func controllerOptions(f *flags, log logr.Logger, now clock.PassiveClock) frame.Options {
+	return frame.Options{
+		Logger:                  logging.NewLogrLogger(log),
+		Clock:                   now,
+		Poll:                    f.poll,
+		MaxConcurrentReconciles: concurrentReconciles,
+		Limiter:                 ratelimiter.NewGlobal(f.maxReconcileRate),
+	}
 }
 
 // newRESTConfig finds the API server: the cluster the process runs in, or the

@@ -142,7 +142,7 @@ func (g *ground) environment(p *tap, cluster string, j *v1alpha1.CostJob) []stri
 		g.t.Fatal(err)
 	}
 	dsn.Host = p.wire(g.t, dsn.Host)
-	config := kubeconfig(g.t)
+	config := apitest.Kubeconfig(g.t, "process")
 	text, err := os.ReadFile(config)
 	if err != nil {
 		g.t.Fatal(err)
@@ -199,6 +199,10 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	t.Cleanup(func() { _ = p.Process.Kill() }) // It has ended, as a rule.
 	return p
 }
+
+// hadNoTime reports whether a run says that it could not write its record: one that
+// was told to stop has some seconds for that, which a busy machine may not give it.
+func (p *process) hadNoTime() bool { return strings.Contains(p.said.String(), "cannot record the run") }
 
 // ends waits for its exit code. It is given up after some minutes.
 func (p *process) ends() int {

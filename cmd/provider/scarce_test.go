@@ -20,8 +20,8 @@ import (
 // throttle leaves a process a tenth of a CPU, until it ends.
 func throttle(t *testing.T, p *process) {
 	t.Helper()
-	turns := time.NewTicker(10 * time.Millisecond)
-	t.Cleanup(turns.Stop)
+	turns, over := time.NewTicker(10*time.Millisecond), make(chan struct{})
+	t.Cleanup(func() { turns.Stop(); close(over) })
 	go func() {
 		for n := 0; ; n++ {
 			turn := syscall.SIGSTOP
@@ -31,7 +31,11 @@ func throttle(t *testing.T, p *process) {
 			if p.Process.Signal(turn) != nil {
 				return // It has ended.
 			}
-			<-turns.C
+			select {
+			case <-turns.C:
+			case <-over:
+				return
+			}
 		}
 	}()
 }

@@ -49,6 +49,7 @@ func TestStoppedAtAnyTime(t *testing.T) {
 			if len(want) == 0 {
 				t.Fatal("an undisturbed run does nothing")
 			}
+			told := map[bool]int{}
 			for _, silent := range []bool{false, true} {
 				step := *every
 				if silent {
@@ -57,7 +58,10 @@ func TestStoppedAtAnyTime(t *testing.T) {
 				for n := 1 + step/3; n <= whole.total(); n += step {
 					g.run(fmt.Sprintf("At%dOf%dSilent%t", n, whole.total(), silent), func(t *testing.T) {
 						cluster, j := t.Name(), kind.plant()
-						records := g.stopped(cluster, j, n, silent, args)
+						records, said := g.stopped(cluster, j, n, silent, args)
+						if said {
+							told[silent]++
+						}
 						p := launch(t, g.environment(&tap{}, cluster, j), args...)
 						if code := p.ends(); code != 0 {
 							t.Errorf("the next run ends with %d:\n%s", code, &p.said)
@@ -71,6 +75,9 @@ func TestStoppedAtAnyTime(t *testing.T) {
 					})
 				}
 			}
+			if told[false] == 0 {
+				t.Error("somebody listened all the time, and was never told that a run was interrupted")
+			}
 		})
 	}
 
@@ -78,9 +85,9 @@ func TestStoppedAtAnyTime(t *testing.T) {
 		for silent, moments := range map[bool][]int{false: {1, 12, 60}, true: {12, 60}} {
 			for _, n := range moments {
 				g.run(fmt.Sprintf("At%dSilent%t", n, silent), func(t *testing.T) {
-					p := launchStopped(t, func(p *tap) []string { return g.environment(p, t.Name(), nil) }, n, silent, "--leader-elect", "--health-probe-bind-address=0")
-					if code := p.ends(); code != 0 && code != 1 {
-						t.Errorf("it ends with %d:\n%s", code, &p.said)
+					p, struck := launchStopped(t, func(p *tap) []string { return g.environment(p, t.Name(), nil) }, n, silent, "--leader-elect", "--health-probe-bind-address=0")
+					if code := p.ends(); code != 0 && code != 1 || !struck.struck() {
+						t.Errorf("it ends with %d, told to: %t:\n%s", code, struck.struck(), &p.said)
 					}
 				})
 			}
@@ -89,9 +96,9 @@ func TestStoppedAtAnyTime(t *testing.T) {
 }
 
 // launchStopped starts a process that is told to stop when it says the n-th thing.
-func launchStopped(t *testing.T, environment func(*tap) []string, n int, silent bool, args ...string) *process {
+func launchStopped(t *testing.T, environment func(*tap) []string, n int, silent bool, args ...string) (p *process, struck *tap) {
 	t.Helper()
-	struck := &tap{at: n, silent: silent}
+	struck = &tap{at: n, silent: silent}
 	started := make(chan *process, 1)
 	struck.strike = func() {
 		p := <-started
@@ -99,30 +106,33 @@ func launchStopped(t *testing.T, environment func(*tap) []string, n int, silent 
 			t.Errorf("cannot tell it to stop: %v", err)
 		}
 	}
-	p := launch(t, environment(struck), args...)
+	p = launch(t, environment(struck), args...)
 	started <- p
-	return p
+	return p, struck
 }
 
 // stopped stops a run, looks at how it ends, and returns how many records there
-// are of it.
-func (g *ground) stopped(cluster string, j *v1alpha1.CostJob, n int, silent bool, args []string) int {
+// are of it, and whether that is one of an interruption.
+func (g *ground) stopped(cluster string, j *v1alpha1.CostJob, n int, silent bool, args []string) (records int, interrupted bool) {
 	g.t.Helper()
-	began := time.Now()
-	p := launchStopped(g.t, func(p *tap) []string { return g.environment(p, cluster, j) }, n, silent, args...)
+	p, struck := launchStopped(g.t, func(p *tap) []string { return g.environment(p, cluster, j) }, n, silent, args...)
 	code := p.ends()
-	g.t.Logf("it lived for %s", time.Since(began).Round(time.Millisecond))
+	if !struck.struck() && code != 0 {
+		g.t.Errorf("it ends before it is told to, with %d:\n%s", code, &p.said)
+	}
 
-	records := g.records(j)
-	last := strings.Join(records, "; ")
+	written := g.records(j)
+	last := strings.Join(written, "; ")
+	interrupted = code == 1 && strings.HasPrefix(last, "Failed the run was interrupted: ") && len(written) == 1
 	switch {
+	case interrupted:
 	case code == 0 && last == "Success": // It had done everything.
-	case code == 1 && strings.HasPrefix(last, "Failed the run was interrupted: ") && len(records) == 1:
-	case code == 1 && silent && last == "": // Nobody listened.
+	case code == 1 && silent && last == "": // Nobody listened,
+	case code == 1 && last == "" && p.hadNoTime(): // or not soon enough.
 	default:
 		g.t.Errorf("it ends with %d, and its records say %q:\n%s", code, last, &p.said)
 	}
-	return len(records)
+	return len(written), interrupted
 }
 
 // measured is what an allocation run leaves behind.

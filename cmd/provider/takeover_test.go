@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -117,18 +118,23 @@ func (r *replicas) come(what, prefix string, holds func(*v1alpha1.Subscription) 
 	r.t.Helper()
 	apitest.Eventually(r.t, what, func(ctx context.Context) error {
 		versions = map[string]string{}
+		members := 0
 		list := &v1alpha1.SubscriptionList{}
 		if err := r.List(ctx, list, client.InNamespace(r.ns)); err != nil {
 			return err
 		}
 		for _, s := range list.Items {
 			versions[s.Name] = s.ResourceVersion
-			if filepath.Base(s.Name) == prefix+"-root" || len(s.Name) < len(prefix) || s.Name[:len(prefix)] != prefix {
+			if s.Name == prefix+"-root" || !strings.HasPrefix(s.Name, prefix+"-") {
 				continue
 			}
+			members++
 			if !holds(&s) {
 				return fmt.Errorf("%s: %v", s.Name, s.Status.Conditions)
 			}
+		}
+		if members == 0 {
+			return errors.New("there is nobody")
 		}
 		return nil
 	})

@@ -100,6 +100,13 @@ func (p *tap) passes(counted bool) bool {
 	return !p.stopped || !p.silent
 }
 
+// struck is whether it has come to that.
+func (p *tap) struck() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped
+}
+
 // total is how much the process has said.
 func (p *tap) total() int {
 	p.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,9 +16,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 	"github.com/provider-finops/provider-finops/internal/webhook"
@@ -47,35 +43,8 @@ func environmentOf(more map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// certificate is a folder with a pair for loopback.
-func certificate(t *testing.T) string {
-	t.Helper()
-	local := envtest.WebhookInstallOptions{}
-	if err := local.PrepWithoutInstalling(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := local.Cleanup(); err != nil {
-			t.Error(err)
-		}
-	})
-	return local.LocalServingCertDir
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
-}
-
 func TestWebhookServer(t *testing.T) {
-	good := certificate(t)
+	good := apitest.NewDoor(t).LocalServingCertDir
 	broken := t.TempDir()
 	for _, name := range []string{"tls.crt", "tls.key"} {
 		if err := os.WriteFile(filepath.Join(broken, name), []byte("not a certificate"), 0o600); err != nil {
@@ -137,15 +106,15 @@ func TestWebhookAddress(t *testing.T) {
 // TestControllerServesWebhooks runs the whole controller, without a database:
 // it is ready when the webhooks can answer, they answer, and it ends when told.
 func TestControllerServesWebhooks(t *testing.T) {
-	t.Setenv("KUBECONFIG", kubeconfig(t))
-	probes, webhooks := freeAddress(t), freeAddress(t)
+	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, "controller"))
+	probes, webhooks := apitest.NewDoor(t).Address(), apitest.NewDoor(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	var stderr bytes.Buffer
 	go func() {
 		ended <- run(ctx, []string{
 			"--skipDBConnection", "--health-probe-bind-address=" + probes,
-			"--webhook-bind-address=" + webhooks, "--webhook-cert-path=" + certificate(t),
+			"--webhook-bind-address=" + webhooks.Address(), "--webhook-cert-path=" + webhooks.LocalServingCertDir,
 		}, environmentOf(nil), io.Discard, &stderr)
 	}()
 	defer func() {
@@ -167,7 +136,7 @@ func TestControllerServesWebhooks(t *testing.T) {
 
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	got, err := ask(client, http.MethodPost, "https://"+webhooks+webhook.SubscriptionPath, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
+	got, err := ask(client, http.MethodPost, "https://"+webhooks.Address()+webhook.SubscriptionPath, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
 		"uid":"u","operation":"CREATE","namespace":"ns","name":"s","resource":{"group":"finops.stakater.com","version":"v1alpha1","resource":"subscriptions"},
 		"object":{"metadata":{"namespace":"ns","name":"s"},"spec":{"parent":{"subscriptionRef":{"namespace":"ns","name":"s"}}}}}}`)
 	if err != nil {
@@ -195,24 +164,4 @@ func ask(c *http.Client, method, url, body string) (string, error) {
 		return "", errors.Join(fmt.Errorf("%s: %s", response.Status, text), err)
 	}
 	return string(text), err
-}
-
-// kubeconfig writes one for the test's own API server.
-func kubeconfig(t *testing.T) string {
-	t.Helper()
-	cfg := apitest.Config(t)
-	text, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: cfg.Host, CertificateAuthorityData: cfg.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
-		CurrentContext: "test",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
