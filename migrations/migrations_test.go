@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func connect(t *testing.T, dsn string) *pgx.Conn {
 	if err != nil {
 		t.Fatalf("cannot connect: %v", err)
 	}
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
 

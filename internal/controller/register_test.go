@@ -95,11 +95,7 @@ func TestSetup(t *testing.T) {
 				return err
 			}
 			for _, want := range []xpv2.ConditionType{xpv2.TypeSynced, xpv2.TypeReady} {
-				got := obj.GetCondition(want)
-				if name == costjob.Name && want == xpv2.TypeReady {
-					continue // A CostJob has no such condition.
-				}
-				if got.Status != corev1.ConditionTrue {
+				if got := obj.GetCondition(want); got.Status != corev1.ConditionTrue {
 					return fmt.Errorf("%s: %+v", want, got)
 				}
 			}
@@ -166,8 +162,8 @@ func atRest(objects map[string]resource.Managed) func(context.Context) error {
 				return err
 			}
 			for name := range objects {
-				if values[name] != 0 {
-					return fmt.Errorf("%s of %s is %v", metric, name, values[name])
+				if value, ok := values[name]; !ok || value != 0 {
+					return fmt.Errorf("%s of %s is %v, known: %t", metric, name, value, ok)
 				}
 			}
 		}

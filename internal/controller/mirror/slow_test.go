@@ -10,7 +10,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/provider-finops/provider-finops/internal/controller/mirror"
+	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
 )
+
+// waitsForLock holds of a session that waits for what [hold] holds.
+const waitsForLock = "state = 'active' AND wait_event_type = 'Lock'"
 
 // TestADatabaseThatDoesNotAnswer has a load hang, as it does on a server whose
 // disk stands still. Whoever decides about contracts asks the mirror first, so
@@ -37,7 +41,7 @@ func TestADatabaseThatDoesNotAnswer(t *testing.T) {
 			defer close(probed)
 			m.Probe(t.Context())
 		}()
-		awaitWaiting(t, pool)
+		pgtest.Await(t, pool, waitsForLock)
 
 		asked := make(chan error, 1)
 		go func() {
@@ -69,7 +73,7 @@ func TestADatabaseThatDoesNotAnswer(t *testing.T) {
 			_, _, err := m.Subscription(t.Context(), subscriptionUID)
 			first <- err
 		}()
-		awaitWaiting(t, pool)
+		pgtest.Await(t, pool, waitsForLock)
 
 		given, giveUp := context.WithCancel(t.Context())
 		giveUp()
@@ -117,22 +121,6 @@ func hold(t *testing.T, pool *pgxpool.Pool) func() {
 	return func() {
 		if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// awaitWaiting returns when somebody waits for what is held.
-func awaitWaiting(t *testing.T, pool *pgxpool.Pool) {
-	t.Helper()
-	for {
-		var waiting bool
-		err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks
-			WHERE relation = 'subscriptions'::regclass::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND NOT granted)`).Scan(&waiting)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if waiting {
-			return
 		}
 	}
 }
