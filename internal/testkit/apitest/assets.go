@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // assets returns the folder with the binaries of the control plane.
@@ -31,6 +32,17 @@ var assets = sync.OnceValues(func() (string, error) {
 
 	return strings.TrimSpace(string(out)), nil
 })
+
+// Assets returns the folder with the binaries of the control plane, for what
+// starts servers of its own.
+func Assets(t testing.TB) string {
+	t.Helper()
+	dir, err := assets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 // Root returns the top folder of the project, found upwards from the working
 // directory of the test.
