@@ -26,6 +26,9 @@ const (
 	pods       = "control-plane=controller-manager"
 )
 
+// clockFlag moves business time.
+const clockFlag = "--clock-offset="
+
 const (
 	rolloutTimeout = 5 * time.Minute
 	logGrace       = 2 * time.Second
@@ -202,7 +205,7 @@ func parseSettings(words []string) (settings, error) {
 // arguments are those of the container beside what the manifests say.
 func (p *Product) arguments() []string {
 	if offset := p.clockOffset(); offset != 0 {
-		return append([]string{"--clock-offset=" + offset.String()}, p.settings.flags...)
+		return append([]string{clockFlag + offset.String()}, p.settings.flags...)
 	}
 	return slices.Clone(p.settings.flags)
 }

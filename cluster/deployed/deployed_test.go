@@ -2,6 +2,7 @@ package deployed
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,17 +46,24 @@ const cronJob = `{"metadata": {"namespace": "system", "name": "charges-cronjob",
 
 func TestNewJob(t *testing.T) {
 	hour := time.Date(2031, 3, 3, 9, 0, 0, 0, time.UTC)
+	const own = `["--mode=collectionjob"]`
 	cases := map[string]struct {
 		reason string
+		before string
 		offset time.Duration
 		args   string
 	}{
-		"MachineTime": {"Without a moved clock a run has the arguments of its CronJob.", 0, `["--mode=collectionjob"]`},
-		"Moved":       {"The run has the clock of the controller.", 90 * time.Minute, `["--mode=collectionjob", "--clock-offset=1h30m0s"]`},
+		"MachineTime": {"Without a moved clock a run has the arguments of its CronJob.", own, 0, own},
+		"Moved":       {"The run has the clock of the harness.", own, 90 * time.Minute, `["--mode=collectionjob", "--clock-offset=1h30m0s"]`},
+		"MovedOn": {
+			"The controller has yet to hear of it.", `["--clock-offset=1h0m0s", "--mode=collectionjob"]`,
+			90 * time.Minute, `["--mode=collectionjob", "--clock-offset=1h30m0s"]`,
+		},
+		"MovedBack": {"The controller has yet to hear of it.", `["--mode=collectionjob", "--clock-offset=1h0m0s"]`, 0, own},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := newJob(read(t, cronJob), "charges-run-", hour, tc.offset)
+			got, err := newJob(read(t, strings.Replace(cronJob, own, tc.before, 1)), "charges-run-", hour, tc.offset)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/provider-finops/provider-finops/cluster/process"
@@ -162,10 +163,13 @@ func loaderAt(job object, offset time.Duration) (object, error) {
 	if loader == nil {
 		return nil, fmt.Errorf("it has no container %q", container)
 	}
+	// The controller has given it its own offset, which may be that of a moment ago.
+	args, _ := loader["args"].([]any)
+	args = slices.DeleteFunc(args, func(a any) bool { text, _ := a.(string); return strings.HasPrefix(text, clockFlag) })
 	if offset != 0 {
-		args, _ := loader["args"].([]any)
-		loader["args"] = append(args, "--clock-offset="+offset.String())
+		args = append(args, clockFlag+offset.String())
 	}
+	loader["args"] = args
 	return loader, nil
 }
 

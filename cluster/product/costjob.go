@@ -76,7 +76,7 @@ func (p *Product) RunCostJob(ctx context.Context, namespace, name string, hour t
 		return Usage{}, fmt.Errorf("cannot prepare a run of CostJob %q: %w", name, err)
 	}
 	log := filepath.Join(p.Logs, fmt.Sprintf("%s-%s.log", name, hour.UTC().Format("2006-01-02T15")))
-	return p.run(ctx, log, append(loader.Args, p.clockFlag()), env)
+	return p.run(ctx, log, p.clocked(loader.Args), env)
 }
 
 func (s podSpec) loader() (container, error) {

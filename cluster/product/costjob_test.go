@@ -15,7 +15,7 @@ import (
 // cronJobText is what an API server would say about a generated CronJob.
 const cronJobText = `{"metadata": {"name": "charges-cronjob"}, "spec": {"jobTemplate": {"spec": {"template": {"spec": {"serviceAccountName": "runner", "containers": [
   {"name": "sidecar", "args": ["--wrong"]},
-  {"name": "loader", "args": ["--mode=collectionjob"], "env": [
+  {"name": "loader", "args": ["--mode=collectionjob", "--clock-offset=1h0m0s"], "env": [
     {"name": "CLUSTER_ID", "value": "default"},
     {"name": "EMPTY"},
     {"name": "POSTGRES_CONNECTION_STRING", "valueFrom": {"secretKeyRef": {"name": "charges-costjob-secret", "key": "POSTGRES_CONNECTION_STRING"}}},
@@ -57,8 +57,8 @@ esac`)
 
 var at = time.Date(2026, 4, 1, 13, 0, 0, 0, time.UTC)
 
-// A run has the container's arguments and variables, and nothing of the
-// developer's that could lead it elsewhere.
+// A run has the container's arguments and variables, the clock of the harness, and
+// nothing of the developer's that could lead it elsewhere.
 func TestRunCostJob(t *testing.T) {
 	t.Setenv("POSTGRES_CONNECTION_STRING", "postgres://production")
 	t.Setenv("KUBECONFIG", "/home/me/production")

@@ -61,7 +61,7 @@ func (p *Product) RunJob(ctx context.Context, namespace, name string) (Usage, er
 		return Usage{}, fmt.Errorf("cannot prepare pod %q: %w", waiting.Metadata.Name, err)
 	}
 
-	usage, failed := p.run(ctx, filepath.Join(p.Logs, name+".log"), append(loader.Args, p.clockFlag()), env)
+	usage, failed := p.run(ctx, filepath.Join(p.Logs, name+".log"), p.clocked(loader.Args), env)
 	phase := "Succeeded"
 	if failed != nil {
 		phase = "Failed"

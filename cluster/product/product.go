@@ -209,7 +209,16 @@ func (p *Product) stop() {
 
 func (p *Product) clockOffset() time.Duration { return time.Duration(p.offset.Load()) }
 
-func (p *Product) clockFlag() string { return "--clock-offset=" + p.clockOffset().String() }
+const clockFlag = "--clock-offset="
+
+func (p *Product) clockFlag() string { return clockFlag + p.clockOffset().String() }
+
+// clocked are the arguments of a run. The controller has given it its own offset,
+// which may be that of a moment ago.
+func (p *Product) clocked(args []string) []string {
+	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, clockFlag) })
+	return append(args, p.clockFlag())
+}
 
 func (p *Product) controllerEnvironment(kubeconfig string) []string {
 	return append(append(cleanEnvironment(), p.variables...),

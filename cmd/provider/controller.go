@@ -124,7 +124,6 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			Follow:                  watcher.Follow,
 			TargetKinds:             splitNames(f.targetKinds),
 			TargetSameNamespaceOnly: f.targetSameNamespaceOnly,
-			ClockMoved:              f.clockOffset != 0,
 		},
 		Bundled: env.multiTenantOperator,
 		CostJob: costjob.Settings{
@@ -136,6 +135,7 @@ func runController(ctx context.Context, f *flags, getenv func(string) string) er
 			ClusterIdentity:  owner.Identity,
 			DatabaseSchema:   env.databaseSchema,
 			Variables:        env.podVariables,
+			ClockOffset:      f.clockOffset,
 			Namespace:        ownNamespace(getenv),
 		},
 	}

@@ -217,7 +217,7 @@ const farthestBehind = 24 * time.Hour
 // hour that has been charged for good.
 func (in Input) endAt(now time.Time) *time.Time {
 	s, end := in.Self, now
-	if !in.Rules.ClockMoved && s.ChargedTo != nil && s.ChargedTo.After(end) && s.ChargedTo.Sub(now) <= farthestBehind {
+	if s.ChargedTo != nil && s.ChargedTo.After(end) && s.ChargedTo.Sub(now) <= farthestBehind {
 		end = s.ChargedTo.UTC()
 	}
 	if s.ActivatedAt != nil && s.ActivatedAt.After(end) {

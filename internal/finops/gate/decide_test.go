@@ -116,11 +116,6 @@ func TestEndings(t *testing.T) {
 			in:     active(targetIs(Gone[Existing]()), func(in *Input) { in.Self.ChargedTo = &farAhead }),
 			want:   Decision{Kind: Ended, Reason: TargetNotFound, Message: "target StatefulSet data/pg does not exist", DeactivatedAt: &second},
 		},
-		"ClockMovedBack": {
-			reason: "Whoever moves the clock for a test wants contracts to end in an hour that is over.",
-			in:     active(targetIs(Gone[Existing]()), func(in *Input) { in.Self.ChargedTo, in.Rules.ClockMoved = &charged, true }),
-			want:   Decision{Kind: Ended, Reason: TargetNotFound, Message: "target StatefulSet data/pg does not exist", DeactivatedAt: &second},
-		},
 		"DeletedBehindTheChargeRuns": {
 			reason: "A deletion is an end like any other.",
 			in:     active(func(in *Input) { in.Self.Deleting = true; in.Self.ChargedTo = &charged }),

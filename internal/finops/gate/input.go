@@ -67,10 +67,6 @@ type Rules struct {
 	// Subscription (BETTER-SUB-8).
 	TargetKinds             []string
 	TargetSameNamespaceOnly bool
-
-	// ClockMoved says that business time was moved for a test. It is believed then,
-	// also where it is behind that of the charge runs.
-	ClockMoved bool
 }
 
 // Existing is a target that is there. To exist is enough, unless the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,6 +61,10 @@ type Settings struct {
 	// for all of its collectors, and no CostJob has a field for (PodVariables).
 	Variables map[string]string
 
+	// ClockOffset moves the pods' business time, for tests only: all processes of
+	// an installation have one clock.
+	ClockOffset time.Duration
+
 	// Namespace is where the controller is installed, and with it the default
 	// account of the pods. Empty means not known.
 	Namespace string
@@ -112,6 +117,9 @@ func (s Settings) cronJob(j *v1alpha1.CostJob) (*batchv1.CronJob, error) {
 	loader := &pod.Containers[i]
 	loader.Image = s.Image
 	loader.Args = []string{"--mode=" + mode(j.Spec.Type)}
+	if s.ClockOffset != 0 {
+		loader.Args = append(loader.Args, "--clock-offset="+s.ClockOffset.String())
+	}
 	loader.Env = mergeEnv(loader.Env, s.env(j))
 	if j.Spec.Resources != nil {
 		loader.Resources = *j.Spec.Resources.DeepCopy()

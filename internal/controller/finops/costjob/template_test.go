@@ -87,6 +87,27 @@ func TestEveryStartHasTime(t *testing.T) {
 	}
 }
 
+// TestOneClock: an installation whose time is moved has pods that agree with it
+// about what hour it is, and others are not told of the flag at all.
+func TestOneClock(t *testing.T) {
+	for offset, want := range map[time.Duration][]string{
+		0:          {"--mode=collectionjob"},
+		-time.Hour: {"--mode=collectionjob", "--clock-offset=-1h0m0s"},
+	} {
+		s := settings()
+		s.ClockOffset = offset
+		c, err := s.cronJob(&v1alpha1.CostJob{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hourly"}, Spec: v1alpha1.CostJobSpec{Type: v1alpha1.CostJobTypeSubscriptionChargeCollection},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, c.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args); diff != "" {
+			t.Errorf("moved by %s: -want, +got:\n%s", offset, diff)
+		}
+	}
+}
+
 // TestMetrics reads the metrics off a CostJob that has failed twice since its
 // last success.
 func TestMetrics(t *testing.T) {

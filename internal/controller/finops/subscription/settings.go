@@ -39,9 +39,6 @@ type Settings struct {
 	// TargetSameNamespaceOnly forbids targets in other namespaces, and those
 	// without one (BETTER-SUB-8).
 	TargetSameNamespaceOnly bool
-
-	// ClockMoved says that business time was moved (--clock-offset).
-	ClockMoved bool
 }
 
 func (s Settings) rules() gate.Rules {
@@ -50,6 +47,5 @@ func (s Settings) rules() gate.Rules {
 		DetectParentCycles:      s.DetectParentCycles,
 		TargetKinds:             s.TargetKinds,
 		TargetSameNamespaceOnly: s.TargetSameNamespaceOnly,
-		ClockMoved:              s.ClockMoved,
 	}
 }
