@@ -3,6 +3,7 @@ package subscription
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -109,6 +111,14 @@ func TestConfirmedByTheServer(t *testing.T) {
 		return errDown
 	}}
 
+	notServed := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if key.Name != "root" {
+			return c.Get(ctx, key, o, opts...)
+		}
+		subscriptions := schema.GroupResource{Group: "finops.stakater.com", Resource: "subscriptions"}
+		return errors.Join(errDown, kerrors.NewGenericServerResponse(http.StatusNotFound, "get", subscriptions, key.Name, "404 page not found", 0, true))
+	}}
+
 	cases := map[string]struct {
 		reason string
 		self   *v1alpha1.Subscription
@@ -132,6 +142,12 @@ func TestConfirmedByTheServer(t *testing.T) {
 			reason: "If the server cannot be asked nothing ends.",
 			self:   sub("self", "root", "basic", isActive),
 			broken: readsFail,
+			want:   want{Ready: "ValidationError", Activated: true, Err: errDown},
+		},
+		"ParentNotServed": {
+			reason: "A server, or who stands before it, that knows no such path says nothing about the parent.",
+			self:   sub("self", "root", "basic", isActive),
+			broken: notServed,
 			want:   want{Ready: "ValidationError", Activated: true, Err: errDown},
 		},
 		"ParentEndedInTheMeantime": {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -105,7 +104,7 @@ func get(ctx context.Context, from client.Reader, field string, k ref.Key, into 
 		return false, errors.Errorf("%s %q has no namespace", field, k.Name)
 	}
 	err := from.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: k.Name}, into)
-	if kerrors.IsNotFound(err) {
+	if isGone(err) {
 		return false, nil
 	}
 	return err == nil, errors.Wrapf(err, "cannot read %s %s", field, k)
