@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	write(t, root, "cmd/provider/zz.go", "package main\n\nbroken\n")
 	said.wait(t, "waiting for the next change", ended)
 	attached("kubectl apply -f examples/quickstart") // The webhooks of the one before answer.
-	attached("kubectl wait --for=condition=Active subscriptions.finops.stakater.com --all -n acme --timeout=60s")
+	attached("kubectl wait --for=condition=Active subscriptions.finops.stakater.com --all -n acme --timeout=240s")
 
 	crd := filepath.Join(root, "package/crds/finops.stakater.com_costjobs.yaml")
 	text, err := os.ReadFile(crd)
@@ -127,13 +127,13 @@ func (s *transcript) wait(t *testing.T, want string, ended <-chan error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	err := process.WaitFor(ctx, want, func(context.Context) error {
+		s.one.Lock()
+		defer s.one.Unlock()
 		select {
 		case err := <-ended:
 			t.Fatalf("it has ended: %v\n%s", err, s.text.String())
 		default:
 		}
-		s.one.Lock()
-		defer s.one.Unlock()
 		at := strings.Index(s.text.String()[s.seen:], want)
 		if at < 0 {
 			return errors.New("it says: " + s.text.String()[s.seen:])

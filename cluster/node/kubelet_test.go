@@ -19,38 +19,40 @@ import (
 func TestStartKubelet(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
-		script  string
-		patient time.Duration
+		script  string // It says that there is no more time with a file "late".
 		starts  int
 		refused string
 	}{
 		"AtOnce": {
 			reason: "Usually one start is enough.",
-			script: `touch ready; while :; do sleep 0.05; done`, patient: time.Minute, starts: 1,
+			script: `touch ready; while :; do sleep 0.05; done`, starts: 1,
 		},
 		"Exhausted": {
 			reason: "What others have taken they give back.",
 			script: `if [ $(wc -l < starts) = 1 ]; then echo 'E1130 "Failed to start cAdvisor" err="inotify_init: too many open files"'; exit 1; fi
-				touch ready; while :; do sleep 0.05; done`, patient: time.Minute, starts: 2,
+				touch ready; while :; do sleep 0.05; done`, starts: 2,
 		},
 		"Forever": {
 			reason: "Not for ever, and then it is said what helps.",
-			script: `echo 'err="inotify_init: too many open files"'; exit 1`, patient: time.Second, starts: 1,
+			script: `echo 'err="inotify_init: too many open files"'; touch late; while :; do sleep 0.05; done`, starts: 1,
 			refused: "fs.inotify.max_user_instances",
 		},
 		"Other": {
 			reason: "What does not pass is not tried again.",
-			script: `echo 'cannot read the configuration'; exit 1`, patient: time.Minute, starts: 1,
+			script: `echo 'cannot read the configuration'; exit 1`, starts: 1,
 			refused: "cannot read the configuration",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			ctx, cancel := context.WithTimeout(t.Context(), tc.patient)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			spec := process.Spec{Name: "kubelet", Path: "/bin/sh", Args: []string{"-c", "echo >> starts\n" + tc.script}, Dir: dir, LogDir: dir}
 			kubelet, err := startKubelet(ctx, spec, func(context.Context) error {
+				if _, err := os.Stat(filepath.Join(dir, "late")); err == nil {
+					cancel()
+				}
 				if _, err := os.Stat(filepath.Join(dir, "ready")); err != nil {
 					return errors.New("not yet")
 				}

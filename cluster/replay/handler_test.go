@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -256,6 +257,11 @@ func TestNotRecorded(t *testing.T) {
 
 // The real server walks through two thousand years and does not answer.
 func TestImpossibleDate(t *testing.T) {
+	synctest.Test(t, impossibleDate)
+}
+
+func impossibleDate(t *testing.T) {
+	t.Helper()
 	h, err := New(Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -267,6 +273,12 @@ func TestImpossibleDate(t *testing.T) {
 		h.ServeHTTP(response, httptest.NewRequestWithContext(ctx, http.MethodGet, "/allocation?window=2026-13-41T10:00:00Z,2026-11-29T11:00:00Z", nil))
 		close(done)
 	}()
+	synctest.Wait()
+	select {
+	case <-done:
+		t.Error("there is an answer")
+	default:
+	}
 	leave()
 	<-done
 	if diff := cmp.Diff(0, response.Body.Len()); diff != "" {

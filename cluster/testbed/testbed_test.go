@@ -52,8 +52,8 @@ func TestControlPlane(t *testing.T) {
 	}
 	kubectl("", "create", "cronjob", "hourly", "--image=none", "--schedule=0 * * * *")
 	kubectl("", "create", "job", "now", "--from=cronjob/hourly")
-	kubectl("", "wait", "--for=jsonpath={.status.active}=1", "job/now", "--timeout=30s")
-	kubectl("", "delete", "cronjob", "hourly", "--cascade=foreground", "--timeout=30s")
+	kubectl("", "wait", "--for=jsonpath={.status.active}=1", "job/now", "--timeout=240s")
+	kubectl("", "delete", "cronjob", "hourly", "--cascade=foreground", "--timeout=240s")
 	if diff := cmp.Diff("No resources found in default namespace.\n", kubectl("", "get", "jobs,pods")); diff != "" {
 		t.Errorf("left after the owner's deletion: -want, +got:\n%s", diff)
 	}
