@@ -120,7 +120,10 @@ func (in *Resources) expand() error {
 	sets := map[string][]Patch{}
 	for _, s := range in.PatchSets {
 		for i, p := range s.Patches {
-			if err := p.validate(); err != nil || p.kind() == patchSet {
+			if p.kind() == patchSet {
+				return fmt.Errorf("patch %d of set %q: a patch set cannot hold another one", i, s.Name)
+			}
+			if err := p.validate(); err != nil {
 				return fmt.Errorf("patch %d of set %q: a patch set cannot hold it: %w", i, s.Name, err)
 			}
 		}
