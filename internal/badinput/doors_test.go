@@ -218,6 +218,9 @@ func connected(dsn string) door {
 			"SERVER", fmt.Sprintf("%s:%d", server.Host, server.Port), "NAME", database[strings.LastIndexByte(database, '/')+1:], "USER", server.User, "FOLDER", t.TempDir(),
 		}
 		said := []string{meant[1], "SERVER", meant[3], "NAME", "user=" + server.User, "user=USER", meant[7], "FOLDER"}
+		for _, without := range []string{"cannot assign requested address", "address family not supported by protocol"} { // A machine without IPv6.
+			said = append(said, without, "connection refused")
+		}
 		dsn := strings.NewReplacer(meant...).Replace(dsn)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

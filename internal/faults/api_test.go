@@ -20,7 +20,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -225,7 +224,7 @@ func play(t *testing.T, l *line, spoilt int, want map[string]string) map[string]
 		}
 	}
 	activated := map[string]metav1.Time{}
-	eventually(t, "everybody's activation", func(ctx context.Context) error {
+	apitest.Eventually(t, "everybody's activation", func(ctx context.Context) error {
 		l.cut()
 		return each(ctx, c, ns, func(s *v1alpha1.Subscription) error {
 			if s.Status.ActivatedAt == nil {
@@ -239,10 +238,10 @@ func play(t *testing.T, l *line, spoilt int, want map[string]string) map[string]
 	if err := c.Delete(t.Context(), sub(ns, "node", "", "node")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of those who need the node", func(ctx context.Context) error {
+	apitest.Eventually(t, "the end of those who need the node", func(ctx context.Context) error {
 		l.cut()
 		return each(ctx, c, ns, func(s *v1alpha1.Subscription) error {
-			if s.Name != "root" && s.Status.DeactivatedAt == nil {
+			if s.Name != "root" && !settled(s) {
 				return fmt.Errorf("%s has not ended: %+v", s.Name, s.Status)
 			}
 			return nil
@@ -252,7 +251,7 @@ func play(t *testing.T, l *line, spoilt int, want map[string]string) map[string]
 		l.rest(t)
 	}
 	got := map[string]string{}
-	eventually(t, "the end", func(ctx context.Context) error {
+	apitest.Eventually(t, "the end", func(ctx context.Context) error {
 		got = standing(ctx, t, c, ns, activated)
 		if diff := cmp.Diff(want, got); want != nil && diff != "" {
 			return fmt.Errorf("how the family stands: -good day, +bad day:\n%s", diff)
@@ -268,7 +267,7 @@ func play(t *testing.T, l *line, spoilt int, want map[string]string) map[string]
 func (l *line) rest(t *testing.T) {
 	t.Helper()
 	last, quiet := -1, 0
-	eventually(t, "rest", func(context.Context) error {
+	apitest.Eventually(t, "rest", func(context.Context) error {
 		if writes, _ := l.counts(); writes != last {
 			last, quiet = writes, 0
 		}
@@ -277,22 +276,6 @@ func (l *line) rest(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// patience is how long something may take: who has failed often waits long
-// before the next try.
-const patience = 2 * time.Minute
-
-func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s did not come true: %v", what, last)
-	}
 }
 
 // standing says how everybody stands, and that nobody was activated twice.

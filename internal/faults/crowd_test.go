@@ -55,7 +55,7 @@ func TestNewcomerInACrowd(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled := map[string]string{}
-	eventually(t, "a settled crowd", func(ctx context.Context) (err error) {
+	apitest.Eventually(t, "a settled crowd", func(ctx context.Context) (err error) {
 		settled, err = c.settled(ctx, *crowd)
 		return err
 	})
@@ -63,7 +63,7 @@ func TestNewcomerInACrowd(t *testing.T) {
 	if err := c.Create(t.Context(), sub(c.ns, "newcomer", "", "suite")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the newcomer's activation", func(ctx context.Context) error {
+	apitest.Eventually(t, "the newcomer's activation", func(ctx context.Context) error {
 		all, err := c.settled(ctx, *crowd+1)
 		delete(all, "newcomer")
 		if diff := cmp.Diff(settled, all); err == nil && diff != "" {
@@ -72,7 +72,7 @@ func TestNewcomerInACrowd(t *testing.T) {
 		return err
 	})
 	// That it is synced is said along with its activation, a moment before it is stored.
-	eventually(t, "the mirror of everybody", func(ctx context.Context) error {
+	apitest.Eventually(t, "the mirror of everybody", func(ctx context.Context) error {
 		var mirrored int
 		if err := db.Pool.QueryRow(ctx, "SELECT count(DISTINCT uid) FROM subscriptions WHERE activated_at IS NOT NULL").Scan(&mirrored); err != nil {
 			return err

@@ -78,6 +78,7 @@ func TestKilledController(t *testing.T) {
 	deaths := 0
 	for at, died := 1, true; died; at++ {
 		t.Run(fmt.Sprintf("AfterWrite%d", at), func(t *testing.T) {
+			died = false // Whatever becomes of this one.
 			var got map[string]string
 			if got, died = killed(t, &death{at: at}); died {
 				deaths++
@@ -129,7 +130,7 @@ type life struct {
 // of who needs it; or until there is no use in waiting.
 func (l life) live(t *testing.T, over func() bool) {
 	t.Helper()
-	eventually(t, "everybody's activation", func(ctx context.Context) error {
+	apitest.Eventually(t, "everybody's activation", func(ctx context.Context) error {
 		return l.each(ctx, t, over, func(s *v1alpha1.Subscription) bool { return s.Status.ActivatedAt != nil })
 	})
 	if over() && len(l.activated) < 3 {
@@ -138,7 +139,7 @@ func (l life) live(t *testing.T, over func() bool) {
 	if err := l.Delete(t.Context(), sub(l.ns, "node", "", "node")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of those who need the node", func(ctx context.Context) error {
+	apitest.Eventually(t, "the end of those who need the node", func(ctx context.Context) error {
 		return l.each(ctx, t, over, func(s *v1alpha1.Subscription) bool { return s.Name == "root" || settled(s) })
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,7 +89,7 @@ func (c *cluster) at(text string) {
 // is gone.
 func (c *cluster) become(what string, want map[string]string) {
 	c.t.Helper()
-	eventually(c.t, what, func(ctx context.Context) error {
+	apitest.Eventually(c.t, what, func(ctx context.Context) error {
 		got := map[string]string{}
 		for name := range want {
 			s := &v1alpha1.Subscription{}
@@ -179,7 +180,7 @@ func TestRestored(t *testing.T) {
 		"root": "09:10-", "node": "09:10-10:30", "part": "09:10-10:30", "leaver": "09:10-10:30", "waiting": "10:30-", "late": "10:30-",
 	})
 	c.at("2026-04-01T12:05:00Z")
-	eventually(t, "a run that lets them go", func(context.Context) error { return c.charges("2026-04-01T12:00:00Z") }) //nolint:contextcheck // A cluster runs under its test's context. By then their ends have been mirrored.
+	apitest.Eventually(t, "a run that lets them go", func(context.Context) error { return c.charges("2026-04-01T12:00:00Z") }) //nolint:contextcheck // A cluster runs under its test's context. By then their ends have been mirrored.
 	c.become("the departures", map[string]string{"leaver": "gone", "node": "gone", "part": "09:10-10:30"})
 	w := invariants.World{API: c.Client, DB: c.db.Pool, Cluster: "default", Aggregation: collection.DefaultAggregation, Sessions: 4}
 	invariants.Check(t, w)
@@ -192,7 +193,7 @@ func TestRestored(t *testing.T) {
 		if !errors.Is(err, timeline.ErrWentBack) {
 			t.Fatalf("the controllers ended: %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the controllers go on as if nothing had happened")
 	}
 	c.at("2026-04-01T13:05:00Z")
@@ -207,13 +208,12 @@ func TestRestored(t *testing.T) {
 	if err := c.charges("2026-04-01T13:00:00Z"); err != nil {
 		t.Errorf("a run after that: %v", err)
 	}
-	w.Replay = nil
 	w.Rest = *rest
 	found, err := w.Violations(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 1 || !cmp.Equal(found[0][:3], "I7:") {
+	if len(found) != 1 || !strings.HasPrefix(found[0], "I7:") {
 		t.Errorf("whoever was created since is gone, and nobody can know whether it has ended. Want that alone, got %q", found)
 	}
 	stop()

@@ -149,6 +149,10 @@ func TestViolations(t *testing.T) {
 			reason: "One run has left no record.",
 			after:  func(w *invariants.World) { w.Records[types.NamespacedName{Namespace: "finops", Name: "hourly"}] = 2 }, want: []string{"I10"},
 		},
+		"RecordedNowhere": {
+			reason: "The records of a CostJob are not there, as it is not.",
+			after:  func(w *invariants.World) { w.Records[types.NamespacedName{Namespace: "finops", Name: "daily"}] = 0 }, want: []string{"I10"},
+		},
 		"RecordedOtherwise": {
 			reason: "The newest record and the status say different things.",
 			objects: objects{job: func(j *v1alpha1.CostJob) {

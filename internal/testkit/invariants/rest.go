@@ -97,9 +97,11 @@ func (w World) records(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var found []string
+	missing := maps.Clone(w.Records)
 	for i := range l.Items {
 		j := &l.Items[i]
 		key, history := client.ObjectKeyFromObject(j), j.Status.ExecutionHistory
+		delete(missing, key)
 		if want, known := w.Records[key]; known && len(history) != min(want, v1alpha1.MaxExecutionHistory) {
 			found = append(found, fmt.Sprintf("I10: %s has %d records of %d runs", key, len(history), want))
 		}
@@ -115,6 +117,9 @@ func (w World) records(ctx context.Context) ([]string, error) {
 			found = append(found, fmt.Sprintf("I10: %s last ran at %v with %s, its newest record says %s with %s",
 				key, j.Status.LastExecutionTime, j.Status.LastExecutionStatus, history[0].ExecutionTime, history[0].Status))
 		}
+	}
+	for key, runs := range missing {
+		found = append(found, fmt.Sprintf("I10: %s is not there, with the records of %d runs", key, runs))
 	}
 	return found, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -96,26 +95,7 @@ func fee(s *v1alpha1.OfferingSpec) {
 // waitsFor waits until the message of Deleting says what is to be waited for.
 func (r *rig) waitsFor(s *v1alpha1.Subscription, want string) {
 	r.t.Helper()
-	apitest.Eventually(r.t, "what "+s.Name+" waits for", func(ctx context.Context) error {
-		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
-			return err
-		}
-		if got := message(s, v1alpha1.TypeDeleting); got != want {
-			return fmt.Errorf("want %q, got %q", want, got)
-		}
-		return nil
-	})
-}
-
-// goes waits until a Subscription is gone.
-func (r *rig) goes(s *v1alpha1.Subscription) {
-	r.t.Helper()
-	apitest.Eventually(r.t, "the release of "+s.Name, func(ctx context.Context) error {
-		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); !kerrors.IsNotFound(err) {
-			return errors.Join(err, fmt.Errorf("it waits: %s", message(s, v1alpha1.TypeDeleting)))
-		}
-		return nil
-	})
+	r.says(s, v1alpha1.TypeDeleting, want)
 }
 
 // charged are the rows of a Subscription, in words.

@@ -110,15 +110,7 @@ func TestDeletion(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	apitest.Eventually(t, "another message", func(ctx context.Context) error {
-		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
-			return err
-		}
-		if got := message(s, "Deleting"); got != blocked {
-			return fmt.Errorf("Deleting says %q", got)
-		}
-		return nil
-	})
+	r.says(s, "Deleting", blocked)
 	r.becomes(s, gone)
 	r.release(s)
 	r.release(waiting)
@@ -336,15 +328,7 @@ func TestReplacedOffering(t *testing.T) {
 	// Its new requirement would end the Subscription, which is its own root.
 	r.offer("more")
 	r.replace(sold, r.requiring("more"))
-	apitest.Eventually(t, "the recorded terms", func(ctx context.Context) error {
-		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
-			return err
-		}
-		if got := message(s, "Ready"); got != "offering was replaced; recorded terms apply" {
-			return fmt.Errorf("Ready says %q", got)
-		}
-		return nil
-	})
+	r.says(s, "Ready", "offering was replaced; recorded terms apply")
 	r.becomes(s, billed)
 	r.settled(s)
 	if got := r.events(s)["OfferingReplaced"]; got != 1 {

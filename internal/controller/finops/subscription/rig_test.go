@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -301,6 +302,31 @@ func (r *rig) becomes(s *v1alpha1.Subscription, want look) {
 		}
 		if diff := cmp.Diff(want, lookAt(s)); diff != "" {
 			return fmt.Errorf("-want +got:\n%s\n%v", diff, s.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// says waits until the message of a condition is the one.
+func (r *rig) says(s *v1alpha1.Subscription, condition, want string) {
+	r.t.Helper()
+	apitest.Eventually(r.t, "what "+s.Name+" says in "+condition, func(ctx context.Context) error {
+		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err
+		}
+		if got := message(s, condition); got != want {
+			return fmt.Errorf("want %q, got %q", want, got)
+		}
+		return nil
+	})
+}
+
+// goes waits until a Subscription is gone.
+func (r *rig) goes(s *v1alpha1.Subscription) {
+	r.t.Helper()
+	apitest.Eventually(r.t, "the end of "+s.Name, func(ctx context.Context) error {
+		if err := r.Get(ctx, client.ObjectKeyFromObject(s), s); !kerrors.IsNotFound(err) {
+			return errors.Join(err, fmt.Errorf("it waits: %s", message(s, v1alpha1.TypeDeleting)))
 		}
 		return nil
 	})

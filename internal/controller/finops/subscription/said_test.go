@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
@@ -139,12 +138,7 @@ func TestReleaseNeverActivated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	apitest.Eventually(t, "the end of who was never sold", func(ctx context.Context) error {
-		if err := r.Get(ctx, client.ObjectKeyFromObject(never), never); !kerrors.IsNotFound(err) {
-			return errors.Join(errors.New("it is still there"), err)
-		}
-		return nil
-	})
+	r.goes(never)
 	r.becomes(sold, gone)
 	r.becomes(r.subscribe("bystander", "", "basic"), billed)
 	r.resyncs(10)
@@ -215,12 +209,7 @@ func TestForeignFinalizer(t *testing.T) {
 			t.Errorf("what is mirrored has changed: -want +got:\n%s", diff)
 		}
 		drop(s, left)
-		apitest.Eventually(t, "the end of the object", func(ctx context.Context) error {
-			if err := r.Get(ctx, client.ObjectKeyFromObject(s), &v1alpha1.Subscription{}); !kerrors.IsNotFound(err) {
-				return errors.Join(errors.New("it is still there"), err)
-			}
-			return nil
-		})
+		r.goes(s)
 		if diff := cmp.Diff(rows, r.rows(t.Context(), s)); diff != "" {
 			t.Errorf("what is mirrored has changed with the object's end: -want +got:\n%s", diff)
 		}
