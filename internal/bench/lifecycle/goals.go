@@ -31,8 +31,9 @@ const (
 	memoryLimit = 130
 )
 
-// Goals are those of the performance page from P7 to P12. Those with one number
-// and several letters are read off one measurement.
+// Goals are those of the performance page from P7 to P12, and two that others
+// have missed: R4 and R5. Those with one number and several letters are read off
+// one measurement, and so are all that are about a crowd.
 func Goals() []bench.Goal {
 	crowd, family, chain := once(measureCrowd), once(measureFamily), once(measureChain)
 	goal := func(id, title, ratio string, must float64, figures func(context.Context, *bench.Env) (map[string]bench.Measure, error)) bench.Goal {
@@ -48,6 +49,8 @@ func Goals() []bench.Goal {
 		goal("P11w", "writes at that start", "writes by Subscriptions", 0, crowd),
 		goal("P10", "memory with Subscriptions", "peak by 130 MiB", 1, crowd),
 		goal("P7", "a look at what is settled", "writes and statements by looks", 0, crowd),
+		goal("R4", "a newcomer among everybody idle is Ready", "seconds from its creation by 5 s", 1, crowd),
+		goal("R5", "connections of a whole pass", "sessions with the database by 10", 1, crowd),
 		goal("P8", "a family loses its only provider", "time by that of as many raw status writes", 2, family),
 		goal("P8r", "looks in that cascade", "reconciles by members", 3, family),
 		goal("P8w", "writes in that cascade", "writes by members", 1.2, family),
@@ -127,7 +130,16 @@ func measureCrowd(ctx context.Context, w *world) (map[string]bench.Measure, erro
 	if figures["P7"], err = w.measureLooks(ctx, n); err != nil {
 		return nil, err
 	}
-	return figures, w.measureStart(ctx, n, figures)
+	if figures["R4"], err = w.measureNewcomer(ctx, n, plan(0)); err != nil {
+		return nil, err
+	}
+	if err := w.stopProvider(); err != nil {
+		return nil, err
+	}
+	if figures["R5"], err = w.measureSessions(ctx, n+1); err != nil {
+		return nil, err
+	}
+	return figures, w.measureStart(ctx, n+1, figures)
 }
 
 // measureLooks makes the product look at everybody, by an edit that concerns
@@ -161,9 +173,6 @@ func (w *world) measureLooks(ctx context.Context, n int) (bench.Measure, error) 
 
 // measureStart starts the product anew.
 func (w *world) measureStart(ctx context.Context, n int, figures map[string]bench.Measure) error {
-	if err := w.stopProvider(); err != nil {
-		return err
-	}
 	before, err := w.writes(ctx)
 	if err != nil {
 		return err
