@@ -22,10 +22,16 @@ const gracePeriod = 9 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, func() { os.Exit(1) }) })
+	context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cutOff) })
 	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// cutOff ends the process, whatever it waits for.
+func cutOff() {
+	_, _ = fmt.Fprintf(os.Stderr, "provider-finops: cannot end within %s of being told to: somebody does not answer; what was not committed is undone, and the next run does it\n", gracePeriod)
+	os.Exit(1)
 }
 
 // run returns the exit code: 0 for success, 1 for a mode that failed, 2 for
