@@ -13,7 +13,9 @@ import (
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/finops/charge"
+	"github.com/provider-finops/provider-finops/internal/finops/hour"
 	"github.com/provider-finops/provider-finops/internal/finops/pricing"
+	"github.com/provider-finops/provider-finops/internal/jobs/inputs"
 )
 
 // charges are rows on their way in, in the order of uid and hour.
@@ -113,4 +115,89 @@ func price[T ~int64](p *T) string {
 		return "several"
 	}
 	return strconv.FormatInt(int64(*p), 10)
+}
+
+// look compares one hour of a tenure, if there is anything to compare. Rows are
+// expected in the hours that are settled.
+func (v *verification) look(ctx context.Context, t *tenure, window time.Time, settled charge.Windows, usage *inputs.UsageStream, rows []postgres.RecordedCharge) error {
+	if t.versionID == 0 {
+		v.unexplained(t, window, rows)
+		return nil
+	}
+	expected := !window.Before(settled.First) && window.Before(settled.End)
+	if len(rows) == 0 && !expected {
+		return nil
+	}
+	if overtaken, err := v.overtaken(ctx, t, window, rows); err != nil || overtaken {
+		return err
+	}
+	var measured []charge.Usage
+	if expected {
+		measured = usage.Take(t.usage, window)
+	}
+	return v.compare(t, window, expected, measured, rows)
+}
+
+// compare holds the rows of one hour of one Subscription against what they should
+// be. Beyond the settled hours that is the fee alone, and only where there is a
+// row: what has been closed out.
+func (v *verification) compare(t *tenure, window time.Time, expected bool, usage []charge.Usage, stored []postgres.RecordedCharge) error {
+	run := charge.Run{Hour: window.Add(hour.Length), SettledBefore: window.Add(hour.Length)}
+	computed, err := t.bill.Closed(run, window, usage, v.books, "")
+	if err != nil {
+		v.differ(t, window, "", fmt.Sprintf("cannot be computed again: %v", err))
+		return nil
+	}
+
+	bySource := make(map[pricing.Meter]postgres.RecordedCharge, len(stored))
+	for _, row := range stored {
+		bySource[pricing.Meter(row.Source)] = row
+	}
+	for _, want := range computed {
+		if !expected && want.Source != pricing.MeterSubscription {
+			continue
+		}
+		got, there := bySource[want.Source]
+		delete(bySource, want.Source)
+		if !there {
+			if expected {
+				v.result.Amount.Add(v.result.Amount, big.NewInt(int64(want.Amount)))
+				v.differ(t, window, string(want.Source), fmt.Sprintf("has no final row, should be %d micros", want.Amount))
+			}
+			continue
+		}
+		v.result.Rows++
+		v.result.Amount.Add(v.result.Amount, big.NewInt(int64(want.Amount)))
+		different, err := differences(want, got)
+		if err != nil {
+			return err
+		}
+		for _, d := range different {
+			v.differ(t, window, got.Source, d)
+		}
+	}
+	for _, source := range charge.Sources() {
+		if row, left := bySource[source]; left {
+			v.result.Rows++
+			v.differ(t, window, row.Source, fmt.Sprintf("has a row of %d micros, should have none", row.AmountMicros))
+		}
+	}
+	return nil
+}
+
+// unexplained reports the rows of one hour of somebody who was never recorded:
+// there is nothing to compute them from.
+func (v *verification) unexplained(t *tenure, window time.Time, stored []postgres.RecordedCharge) {
+	for _, row := range stored {
+		v.result.Rows++
+		v.differ(t, window, row.Source, fmt.Sprintf("has a row of %d micros, and no version of such a Subscription is recorded", row.AmountMicros))
+	}
+}
+
+func (v *verification) differ(t *tenure, window time.Time, source, what string) {
+	v.result.Differences++
+	if v.result.Differences > maxShown {
+		return
+	}
+	v.out.linef("%s (%s) %s %s: %s", t.name, t.uid, window.UTC().Format(time.RFC3339), source, what)
 }
