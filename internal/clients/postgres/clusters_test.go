@@ -1,9 +1,13 @@
 package postgres_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/provider-finops/provider-finops/internal/clients/postgres"
 	"github.com/provider-finops/provider-finops/internal/testkit/pgtest"
@@ -53,5 +57,36 @@ func TestTwoClustersOfOneID(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, pgtest.Changes(t, pool)); diff != "" {
 		t.Errorf("an id that is claimed already: -before, +after:\n%s", diff)
+	}
+}
+
+// slow is a database to which somebody else gets before each command.
+type slow struct {
+	*pgxpool.Pool
+
+	before func()
+}
+
+func (s slow) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	s.before()
+	return s.Pool.Exec(ctx, sql, args...)
+}
+
+// TestTwoClustersAtOnce has two clusters find that nobody has an id yet. It is kept
+// for the faster one.
+func TestTwoClustersAtOnce(t *testing.T) {
+	pool := pgtest.Database(t).Pool
+	faster := postgres.Owner{ClusterID: "default", Identity: "a"}
+	late := slow{Pool: pool, before: func() {
+		if err := postgres.ClaimCluster(t.Context(), pool, faster); err != nil {
+			t.Error(err)
+		}
+	}}
+	err := postgres.ClaimCluster(t.Context(), late, postgres.Owner{ClusterID: "default", Identity: "b"})
+	if err == nil || !strings.Contains(err.Error(), "it is another cluster's") {
+		t.Errorf("the slower one: got error %v", err)
+	}
+	if err := postgres.ClaimCluster(t.Context(), pool, faster); err != nil {
+		t.Errorf("the faster one: %v", err)
 	}
 }
