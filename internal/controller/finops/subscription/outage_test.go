@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
@@ -106,9 +107,16 @@ func TestServerRefuses(t *testing.T) {
 				s.Annotations = map[string]string{"note": bulky()}
 			})
 			r.becomes(during, unrecorded(billed))
-			if got := message(during, v1alpha1.TypeSynced); !strings.Contains(got, refusal.Says) {
-				t.Errorf("%s\nSynced says %q, want %q in it", refusal.Reason, got, refusal.Says)
-			}
+			// What was being written when it began may end in another way.
+			apitest.Eventually(t, "what Synced says", func(ctx context.Context) error {
+				if err := r.Get(ctx, client.ObjectKeyFromObject(during), during); err != nil {
+					return err
+				}
+				if got := message(during, v1alpha1.TypeSynced); !strings.Contains(got, refusal.Says) {
+					return fmt.Errorf("%s\nSynced says %q, want %q in it", refusal.Reason, got, refusal.Says)
+				}
+				return nil
+			})
 			if err := r.Delete(t.Context(), vm); err != nil {
 				t.Fatal(err)
 			}
