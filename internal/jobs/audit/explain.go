@@ -216,6 +216,11 @@ func (e explanation) usageRow(ctx context.Context, t *tenure, row postgres.Recor
 		return err
 	}
 	books := inputs.Books(stored)
+	var sources []charge.Source
+	err = eachSources(ctx, e.pool, e.ClusterID, []int64{t.versionID}, func(_ int64, all []charge.Source) { sources = all })
+	if err != nil {
+		return err
+	}
 	e.linef("  Margin      %s", margin(meter.Margin))
 
 	quantity, amount := new(big.Rat), new(big.Rat)
@@ -226,7 +231,7 @@ func (e explanation) usageRow(ctx context.Context, t *tenure, row postgres.Recor
 			return err
 		}
 		measured := inputs.Measurement(m)
-		if !measured.SelectedBy(t.sources) {
+		if !measured.SelectedBy(sources) {
 			continue
 		}
 		l, err := t.bill.Line(measured, row.Window, meter, books)

@@ -23,10 +23,9 @@ type tenure struct {
 
 	versionID, offeringVersionID int64 // Zero if there is none.
 
-	life    tick.Life
-	sources []charge.Source
-	bill    charge.Bill
-	usage   int // Its place among the metered ones, or negative.
+	life  tick.Life
+	bill  charge.Bill
+	usage int // Its place among the metered ones, or negative.
 
 	// settled is the end of the hours that the watermark vouches for. Final rows
 	// beyond it were closed out: a fee, and nothing else.
@@ -103,29 +102,18 @@ func tenuresOf(s postgres.AuditSubject, changes []postgres.VersionChange, hours 
 	return parts
 }
 
-// bind gives every tenure the terms and sources of its versions.
+// bind gives every tenure the terms of its versions. Whether they have any source is
+// all that is kept of those: a cluster may have millions, and the usage is selected
+// where they are recorded.
 func bind(ctx context.Context, db postgres.DB, clusterID string, all []*tenure) error {
-	byVersion := map[int64][]*tenure{}
-	var subscriptions []int64
-	offerings := make([]int64, 0, len(all))
+	subscriptions, offerings := make([]int64, 0, len(all)), make([]int64, 0, len(all))
 	for _, t := range all {
-		if byVersion[t.versionID] == nil {
-			subscriptions = append(subscriptions, t.versionID)
-		}
-		byVersion[t.versionID] = append(byVersion[t.versionID], t)
+		subscriptions = append(subscriptions, t.versionID)
 		offerings = append(offerings, t.offeringVersionID)
 	}
 
-	err := postgres.SubscriptionSources(ctx, db, clusterID, subscriptions, func(id int64, text []byte) error {
-		var given []v1alpha1.UsageSource
-		if err := json.Unmarshal(text, &given); err != nil {
-			return fmt.Errorf("cannot read the usage sources of version %d: %w", id, err)
-		}
-		for _, t := range byVersion[id] {
-			t.sources = inputs.Sources(given)
-		}
-		return nil
-	})
+	some := map[int64]bool{}
+	err := eachSources(ctx, db, clusterID, subscriptions, func(id int64, sources []charge.Source) { some[id] = len(sources) > 0 })
 	if err != nil {
 		return err
 	}
@@ -143,13 +131,26 @@ func bind(ctx context.Context, db postgres.DB, clusterID string, all []*tenure) 
 	}
 	place := 0
 	for _, t := range all {
-		t.bill = charge.NewBill(terms[t.offeringVersionID], t.life, len(t.sources) > 0)
+		t.bill = charge.NewBill(terms[t.offeringVersionID], t.life, some[t.versionID])
 		if t.bill.Metered() {
 			t.usage = place
 			place++
 		}
 	}
 	return nil
+}
+
+// eachSources calls each with the usage sources of every version asked for, one
+// after another.
+func eachSources(ctx context.Context, db postgres.DB, clusterID string, versions []int64, each func(id int64, sources []charge.Source)) error {
+	return postgres.SubscriptionSources(ctx, db, clusterID, versions, func(id int64, text []byte) error {
+		var given []v1alpha1.UsageSource
+		if err := json.Unmarshal(text, &given); err != nil {
+			return fmt.Errorf("cannot read the usage sources of version %d: %w", id, err)
+		}
+		each(id, inputs.Sources(given))
+		return nil
+	})
 }
 
 // windows are the hours of a batch that have to hold the rows the bill asks for.

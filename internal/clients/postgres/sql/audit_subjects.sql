@@ -1,17 +1,35 @@
 -- Everybody of whom something is final, as last recorded: how far, and the versions to assume where no row names any. One
 -- that was never recorded has no version: its rows are somebody's mistake, which an audit is there to find.
--- One who is asked for is looked up by the key.
-WITH charged AS (
+-- One who is asked for is looked up by the key, and of all others one row each: from one Subscription to the next along
+-- the key, past the thousands of rows that each of them has.
+WITH RECURSIVE final AS (
+    (SELECT subscription_uid
+       FROM subscription_charges
+      WHERE cluster_id = @cluster_id
+        AND finalized
+        AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
+      ORDER BY subscription_uid
+      LIMIT 1)
+     UNION ALL
+    SELECT (SELECT subscription_uid
+              FROM subscription_charges
+             WHERE cluster_id = @cluster_id
+               AND finalized
+               AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
+               AND subscription_uid > final.subscription_uid
+             ORDER BY subscription_uid
+             LIMIT 1)
+      FROM final
+     WHERE subscription_uid IS NOT NULL
+), charged AS (
     SELECT subscription_uid
       FROM subscription_watermarks
      WHERE cluster_id = @cluster_id
        AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
      UNION
     SELECT subscription_uid
-      FROM subscription_charges
-     WHERE cluster_id = @cluster_id
-       AND finalized
-       AND (@uid = '' OR subscription_uid = nullif(@uid, '')::uuid)
+      FROM final
+     WHERE subscription_uid IS NOT NULL
 )
 SELECT c.subscription_uid::text  AS uid,
        coalesce(s.namespace, '') AS namespace,
