@@ -12,6 +12,9 @@ import (
 //go:embed sql/claim_cluster.sql
 var claimClusterSQL string
 
+//go:embed sql/known_cluster.sql
+var knownClusterSQL string
+
 // An Owner is a cluster, by the id that scopes its rows and by what tells it
 // from every other cluster: the uid of its namespace kube-system.
 type Owner struct {
@@ -48,4 +51,36 @@ func clusterHolder(ctx context.Context, db DB, clusterID string) (string, error)
 		return "", err
 	}
 	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+}
+
+// FormerIDs returns the other ids that a cluster has used. Under each of them its
+// Subscriptions were charged, too.
+func FormerIDs(ctx context.Context, db DB, o Owner) ([]string, error) {
+	return clusterIDs(ctx, db, "SELECT cluster_id FROM cluster_ids WHERE identity = $1 AND cluster_id <> $2 ORDER BY cluster_id", o.Identity, o.ClusterID)
+}
+
+// KnownCluster fails for an id under which nothing is: no cluster, Subscription or
+// charge.
+func KnownCluster(ctx context.Context, db DB, clusterID string) error {
+	found, err := clusterIDs(ctx, db, knownClusterSQL, clusterID)
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	others, err := clusterIDs(ctx, db, "SELECT cluster_id FROM cluster_ids ORDER BY cluster_id")
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("cannot find cluster %q: the clusters of this database are %q", clusterID, others)
+}
+
+func clusterIDs(ctx context.Context, db DB, sql string, args ...any) ([]string, error) {
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the ids of clusters: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the ids of clusters: %w", err)
+	}
+	return ids, nil
 }

@@ -104,10 +104,26 @@ func (c *Connection) upgrade(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, upgradeTimeout)
 		defer cancel()
 		err := postgres.Prepare(attempt, c.pool, c.config)
+		if err == nil {
+			c.warnOfFormerIDs(attempt)
+		}
 		c.set(err)
 		c.started()
 		return err == nil, nil
 	})
+}
+
+// warnOfFormerIDs says that the id of the cluster was changed. That may be meant, and
+// bills everybody anew.
+func (c *Connection) warnOfFormerIDs(ctx context.Context) {
+	former, err := postgres.FormerIDs(ctx, c.pool, c.config.Owner)
+	switch {
+	case err != nil:
+		c.log.Info("cannot tell whether CLUSTER_ID was changed", "error", err.Error())
+	case len(former) > 0:
+		c.log.Info("CLUSTER_ID was changed: every Subscription is charged under this one too, from its activation on",
+			"clusterID", c.config.Owner.ClusterID, "formerIDs", former)
+	}
 }
 
 func (c *Connection) set(err error) {

@@ -289,6 +289,25 @@ func TestVerifyNobody(t *testing.T) {
 	}
 }
 
+// TestVerifyElsewhere asks for a cluster that the database does not know, as one does
+// who has left out CLUSTER_ID.
+func TestVerifyElsewhere(t *testing.T) {
+	db, settings := world(t)
+	if err := postgres.ClaimCluster(t.Context(), db.Pool, postgres.Owner{ClusterID: "blue", Identity: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	settings.ClusterID = "elsewhere"
+	_, err := audit.Verify(t.Context(), settings, audit.Request{}, &bytes.Buffer{})
+	if want := `cannot find cluster "elsewhere": the clusters of this database are ["blue"]`; err == nil || err.Error() != want {
+		t.Errorf("Verify: want the error %s, got %v", want, err)
+	}
+
+	settings.ClusterID = "blue"
+	if got, err := audit.Verify(t.Context(), settings, audit.Request{}, &bytes.Buffer{}); err != nil || got.Rows != 0 {
+		t.Errorf("Verify: want nothing to be wrong where nobody has subscribed yet, got %+v, %v", got, err)
+	}
+}
+
 // TestExplain compares what is said with the files that the guide shows.
 func TestExplain(t *testing.T) {
 	_, settings := world(t)

@@ -107,11 +107,12 @@ func Verify(ctx context.Context, s Settings, q Request, out io.Writer) (Result, 
 	return v.result, v.out.err
 }
 
-// known fails for a uid that neither a version nor a final row has: to find no
-// difference in nobody's charges would say that all is well.
+// known fails for a cluster that nobody has heard of, and for a uid that neither a
+// version nor a final row has: to find no difference in nobody's charges would say
+// that all is well.
 func known(ctx context.Context, db postgres.DB, clusterID, uid string) error {
 	if uid == "" {
-		return nil
+		return postgres.KnownCluster(ctx, db, clusterID)
 	}
 	_, unknown := recorded(ctx, db, clusterID, uid)
 	if unknown == nil || uuid.Validate(uid) != nil {
