@@ -21,7 +21,7 @@ func MoveTime(ctx context.Context, server, to string) (string, error) {
 }
 
 // Configure asks the server to restart the controller with these flags and
-// variables beside those that it always has.
+// variables beside those that it always has, or in their place.
 func Configure(ctx context.Context, server string, settings []string) error {
 	_, err := ask(ctx, server, "/controller", url.Values{"setting": settings})
 	return err

@@ -62,7 +62,7 @@ type Product struct {
 	absent bool       // Not installed: time moves, and nothing is started.
 
 	flags      []string     // Of the controller, beside those that it always has.
-	variables  []string     // As "NAME=value"; they go before those that it always has.
+	variables  []string     // As "NAME=value"; of a name that it always has, this value counts.
 	offset     atomic.Int64 // Nanoseconds of business time ahead of the machine's.
 	controller *process.Process
 	stopping   chan struct{} // Closed before the controller is stopped.
@@ -221,7 +221,7 @@ func (p *Product) clocked(args []string) []string {
 }
 
 func (p *Product) controllerEnvironment(kubeconfig string) []string {
-	return append(append(cleanEnvironment(), p.variables...),
+	always := append(cleanEnvironment(),
 		p.Webhooks.variable(),
 		"KUBECONFIG="+kubeconfig,
 		"POD_NAMESPACE="+p.Namespace,
@@ -231,6 +231,7 @@ func (p *Product) controllerEnvironment(kubeconfig string) []string {
 		"OPENCOST_DEPLOYMENT_NAMESPACE="+OpenCostNamespace,
 		"OPERATOR_IMAGE="+image,
 	)
+	return append(always, p.variables...) // Of several values a process has the last.
 }
 
 // cleanEnvironment is what a container has: hardly anything. So nothing that

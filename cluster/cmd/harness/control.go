@@ -98,8 +98,10 @@ var controllerCommand = command{
 	summary: "Restart the controller with these flags and variables.",
 	details: reach + ` For example:
 harness controller -- MTO_ENABLED=true --pricebook-namespaces=prices
-They come beside those that it always has, replace those of an earlier call, and
-stay when time moves.`,
+They come beside those that it always has, or in their place, replace those of an
+earlier call, and stay when time moves. OpenCost is away with
+harness controller -- OPENCOST_CONNECTION_STRING=http://127.0.0.1:1
+and back without anything.`,
 	define: func(*flag.FlagSet) func(context.Context, []string) error {
 		return func(ctx context.Context, args []string) error {
 			return control.Configure(ctx, os.Getenv(control.Variable), args)
