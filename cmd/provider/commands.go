@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/provider-finops/provider-finops/internal/jobs/audit"
@@ -124,7 +125,7 @@ func parsed(set *flag.FlagSet, args []string, least, most int, stdout, stderr io
 		if most > least {
 			want += fmt.Sprintf(" to %d", most)
 		}
-		err = fmt.Errorf("%s takes %s arguments besides flags, which come first, not %d", set.Name(), want, set.NArg())
+		err = fmt.Errorf("%s takes %s arguments besides flags, which come first, not %d: %s", set.Name(), want, set.NArg(), synopsis(set))
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -135,6 +136,16 @@ func parsed(set *flag.FlagSet, args []string, least, most int, stdout, stderr io
 		return refuse(stderr, err), true
 	}
 	return 0, false
+}
+
+// synopsis is how a command is called, the first line of its help.
+func synopsis(set *flag.FlagSet) string {
+	var help strings.Builder
+	set.SetOutput(&help)
+	set.Usage()
+	set.SetOutput(io.Discard)
+	first, _, _ := strings.Cut(help.String(), "\n")
+	return first
 }
 
 func failed(stderr io.Writer, err error) int {

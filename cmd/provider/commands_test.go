@@ -23,7 +23,7 @@ func TestCommands(t *testing.T) {
 		"WrongHour":       {"An hour that cannot be read is not the first there is.", []string{"verify", "--from", "yesterday"}, database, 2, `cannot read "yesterday"`},
 		"NoHour":          {"To find no difference in no hour would say that all is well.", []string{"verify", "--from", "2026-05", "--to", "2026-04"}, database, 2, `cannot verify from "2026-05" to "2026-04"`},
 		"TooMany":         {"Nothing is passed over.", []string{"verify", "2026-04"}, database, 2, "verify takes 0 arguments besides flags, which come first, not 1"},
-		"NothingToShow":   {"Somebody has to be named.", []string{"explain", "acme/web"}, database, 2, "explain takes 2 to 3 arguments besides flags, which come first, not 1"},
+		"NothingToShow":   {"Somebody has to be named.", []string{"explain", "acme/web"}, database, 2, "explain takes 2 to 3 arguments besides flags, which come first, not 1: provider-finops explain NAMESPACE/NAME|UID PERIOD [SOURCE]\n"},
 		"WrongSource":     {"There is no such meter.", []string{"explain", "acme/web", "2026-04", "egress"}, database, 2, `cannot explain "egress"`},
 		"CannotLook":      {"Nothing was verified, which is not the same as no difference.", []string{"verify"}, database, 1, "cannot"},
 		"CannotLookThere": {"Nothing was found.", []string{"explain", "acme/web", "2026-04"}, database, 1, "cannot"},
