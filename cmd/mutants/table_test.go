@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -29,8 +31,30 @@ func TestMutants(t *testing.T) {
 		if _, err := m.changed(root); err != nil {
 			t.Errorf("%q: %v", m.name, err)
 		}
-		if _, err := os.Stat(filepath.Join(root, m.test)); err != nil {
-			t.Errorf("%q has no tests: %v", m.name, err)
+		if names := testsOf(t, filepath.Join(root, m.test)); !slices.ContainsFunc(names, regexp.MustCompile(m.run).MatchString) {
+			t.Errorf("%q has no tests: none of %q in %s matches %q", m.name, names, m.test, m.run)
 		}
 	}
+}
+
+var declared = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testsOf are the names of a package's tests.
+func testsOf(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
 }
