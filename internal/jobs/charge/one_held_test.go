@@ -1,6 +1,7 @@
 package charge_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -111,5 +112,32 @@ func TestReleaseOneHeld(t *testing.T) {
 				t.Errorf("%s Somebody else was charged: %v", tc.reason, rows)
 			}
 		})
+	}
+}
+
+// TestReleaseOneChanged changes a Subscription when all about it is written and its
+// finalizer is about to go. It stays, and it is said why.
+func TestReleaseOneChanged(t *testing.T) {
+	s := lonelyStage(t)
+	changed := false
+	s.writes.look = func(r *http.Request) error {
+		if changed || !strings.HasSuffix(r.URL.Path, "/subscriptions/sub") || len(of("sub", s.charges())) == 0 {
+			return nil
+		}
+		changed = true
+		sub := s.get("sub")
+		sub.Spec.UsageSources = []v1alpha1.UsageSource{{Namespace: "other"}}
+		return s.api.Update(s.Context(), sub)
+	}
+	hold, err := s.release(t.Context(), s.settings, s.get("sub"), "2026-04-01T14:00:05Z")
+	if !changed {
+		t.Fatal("It was not read once more, so this test shows nothing")
+	}
+	want := finops.Hold{Gate: finops.GateError, Reason: "The Subscription has changed since the run began, keeping finalizer"}
+	if diff := cmp.Diff(want, hold); diff != "" || err != nil {
+		t.Errorf("what holds it: -want, +got:\n%s%v", diff, err)
+	}
+	if s.gone("sub") {
+		t.Error("it is gone, and what it uses now was not charged")
 	}
 }

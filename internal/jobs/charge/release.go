@@ -66,7 +66,11 @@ func (r *run) letGo(ctx context.Context, s *subject) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if string(now.UID) != s.uid || !s.isStill(&now) {
+	if string(now.UID) != s.uid {
+		return false, nil
+	}
+	if !s.isStill(&now) {
+		s.changed = true
 		r.log.Info("the Subscription has changed since it was charged, keeping finalizer", "subscription", s.key)
 		return false, nil
 	}
@@ -75,7 +79,11 @@ func (r *run) letGo(ctx context.Context, s *subject) (bool, error) {
 	now.Finalizers = slices.DeleteFunc(now.Finalizers, func(f string) bool { return f == v1alpha1.SubscriptionFinalizer })
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err = r.client.Patch(ctx, &now, patch, client.FieldOwner(FieldManager))
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsConflict(err):
+		s.changed = true
+		return false, nil
+	case apierrors.IsNotFound(err):
 		return false, nil
 	}
 	return err == nil, err
