@@ -108,7 +108,7 @@ bench-docs: ## Put the last report of make bench into docs/performance.md.
 faults: harness ## Run the tests of what goes wrong (docs/design/faults.md), with more bad days, crashes and patience than usual.
 	@grep -oE '`(internal|cmd)/[a-z/]+: Test[A-Za-z]+`' docs/design/faults.md | tr -d '`' | sort -u | \
 		awk -F': ' '{ t[$$1] = t[$$1] (t[$$1] ? "|" : "") $$2 } END { for (p in t) print "./" p, "-run=^(" t[p] ")$$" (p ~ /faults$$/ ? " -seeds=5 -rest=3000 -crowd=3000" : p ~ /jobs.(allocation|charge)$$/ ? " -every=1" : p ~ /provider$$/ ? " -every=3" : "") }' > $(OUTPUT)/faults
-	@$(HARNESS) with --assets --postgres -- bash -c 'while read -r args; do set -f; go test -count=1 -timeout=30m $$args </dev/null || exit; done < $(OUTPUT)/faults'
+	@$(HARNESS) with --assets --postgres -- bash -c 'while read -r args; do set -f; echo "go test $$args"; go test -count=1 -timeout=30m $$args </dev/null || exit; done < $(OUTPUT)/faults'
 
 .PHONY: mutants
 mutants: harness ## Make the product wrong in many small ways, and have its tests notice each (ONLY=text chooses).

@@ -41,13 +41,22 @@ func findIn(folder, selected string) ([]story, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b story) int { return strings.Compare(a.String(), b.String()) })
-	for _, s := range all {
-		if selected == "" || slices.ContainsFunc(strings.Split(selected, ","), s.is) {
-			found = append(found, s)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no story in %s: want a folder per suite, in it one per story, with files 00-….yaml for its first step", folder)
+	}
+	if selected == "" {
+		return all, nil
+	}
+	names := strings.Split(selected, ",")
+	for _, name := range names { // One of several that is not there would be passed over.
+		if !slices.ContainsFunc(all, func(s story) bool { return s.is(name) }) {
+			return nil, fmt.Errorf("there is no suite and no story %q in %s; there are:%s", name, folder, list(all))
 		}
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("there is no suite and no story %q in %s; there are:%s", selected, folder, list(all))
+	for _, s := range all {
+		if slices.ContainsFunc(names, s.is) {
+			found = append(found, s)
+		}
 	}
 	return found, nil
 }

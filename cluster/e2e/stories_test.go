@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +35,7 @@ func TestFindStories(t *testing.T) {
 		"One":     {reason: "Both together are one story.", selected: "solar/first-bill", want: []string{"solar/first-bill"}},
 		"Several": {reason: "Some of them are told in the order of their names.", selected: "solar,deleted-target-ends", want: []string{"finops/deleted-target-ends", "solar/first-bill"}},
 		"Unknown": {reason: "A story that is not there is not passed, it is missing.", selected: "last-bill"},
+		"Missing": {reason: "Nor is one of several.", selected: "solar,last-bill"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +51,16 @@ func TestFindStories(t *testing.T) {
 				t.Errorf("%s\nrefused: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestNoStories looks for stories where there are none.
+func TestNoStories(t *testing.T) {
+	folder := t.TempDir()
+	for _, selected := range []string{"", "finops"} {
+		if _, err := findIn(folder, selected); err == nil || !strings.Contains(err.Error(), "there is no story in "+folder) {
+			t.Errorf("%q: got error %v", selected, err)
+		}
 	}
 }
 

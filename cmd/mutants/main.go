@@ -39,6 +39,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	chosen := slices.DeleteFunc(mutants(), func(m mutant) bool { return !strings.Contains(m.name+" "+m.file, *only) })
+	if len(chosen) == 0 {
+		return fmt.Errorf("no mutant has %q in its name or file; --list shows all of them", *only)
+	}
 	if *list {
 		for _, m := range chosen {
 			fmt.Fprintf(out, "%s\n    %s: %s -> %s\n", m.name, m.file, oneLine(m.old), oneLine(m.new))
