@@ -160,10 +160,12 @@ const (
 type CostJobStatus struct {
 	// LastExecutionTime is when the last run started.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	LastExecutionTime *metav1.Time `json:"lastExecutionTime,omitempty"`
 
 	// LastSuccessfulExecutionTime is when the last run that succeeded started.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	LastSuccessfulExecutionTime *metav1.Time `json:"lastSuccessfulExecutionTime,omitempty"`
 
 	// LastExecutionStatus is the outcome of the last run.
@@ -183,12 +185,15 @@ type CostJobStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z'))",message="must be of times from 1970 on"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // An ExecutionRecord tells about one run.
 type ExecutionRecord struct {
 	// ExecutionTime is when the run started.
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	ExecutionTime metav1.Time `json:"executionTime"`
 
 	// Status is its outcome.

@@ -86,11 +86,14 @@ type FinOpsProviderStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z'))",message="must be of times from 1970 on"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// LastSyncTime is when the values were last applied, or last found in
 	// place after the spec had changed.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty"`
 }
 

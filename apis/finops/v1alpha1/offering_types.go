@@ -155,6 +155,8 @@ type OfferingStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z'))",message="must be of times from 1970 on"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// ResolvedPricing are the prices as they were when the Offering became
@@ -167,6 +169,7 @@ type OfferingStatus struct {
 // ResolvedPricing is a published price list.
 type ResolvedPricing struct {
 	// ResolvedAt is when the prices were published.
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	ResolvedAt metav1.Time `json:"resolvedAt"`
 
 	// Meters are the prices for usage, one for each meter of the spec.

@@ -105,6 +105,8 @@ type PriceBookStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z'))",message="must be of times from 1970 on"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// ActivePricing is the pricing document that OpenCost was given. It is

@@ -117,11 +117,13 @@ type SubscriptionStatus struct {
 	// ActivatedAt is when every gate passed for the first time. Billing starts
 	// here. It is written once.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	ActivatedAt *metav1.Time `json:"activatedAt,omitempty"`
 
 	// DeactivatedAt is when the Subscription ended. It is written once, and
 	// nothing reopens a Subscription.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	DeactivatedAt *metav1.Time `json:"deactivatedAt,omitempty"`
 
 	// CompatibilityRoot is the uid of the topmost Subscription above this one,
@@ -144,6 +146,8 @@ type SubscriptionStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z'))",message="must be of times from 1970 on"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -153,9 +157,11 @@ type CostBucket struct {
 	Granularity CostGranularity `json:"granularity"`
 
 	// Start is the first instant of the span.
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	Start metav1.Time `json:"start"`
 
 	// EndExclusive is the first instant after it.
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",message="must be a time from 1970 to 9998"
 	EndExclusive metav1.Time `json:"endExclusive"`
 
 	// Current is what has accrued so far, in millionths of the currency. Left
