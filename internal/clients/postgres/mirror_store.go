@@ -151,7 +151,7 @@ func (s Subscription) row() (mirroredSubscription, error) {
 		OfferingNamespace: s.OfferingNamespace,
 		OfferingName:      s.OfferingName,
 		OfferingUID:       absent(s.OfferingUID),
-		ParentNamespace:   absent(s.ParentNamespace),
+		ParentNamespace:   s.parentNamespace(),
 		ParentName:        absent(s.ParentName),
 		ParentUID:         absent(s.ParentUID),
 		CompatibilityRoot: absent(s.CompatibilityRoot),
@@ -159,6 +159,15 @@ func (s Subscription) row() (mirroredSubscription, error) {
 		DeactivatedAt:     instant(s.DeactivatedAt),
 		NamespaceLabels:   s.NamespaceLabels,
 	}, nil
+}
+
+// parentNamespace is empty, and not absent, where a parent is named without one: an
+// older release has let that in.
+func (s Subscription) parentNamespace() *string {
+	if s.ParentName == "" {
+		return nil
+	}
+	return &s.ParentNamespace
 }
 
 func store[T any](ctx context.Context, db DB, sql, clusterID string, at time.Time, onlyMissing bool, given []T) ([]Version, error) {

@@ -1,12 +1,18 @@
 package charge_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
+	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 )
 
 // TestPoison has Subscriptions that cannot be right beside one that is: whatever
@@ -31,9 +37,42 @@ func TestPoison(t *testing.T) {
 			},
 		},
 		"BeforeTheFlood": {
-			reason: "Nobody was activated two thousand years ago.",
-			plant:  func(s *stage) { s.subscription("poison", "both", "0026-04-01T08:00:00Z") },
+			reason: "Nobody was activated when computers filled rooms.",
+			plant:  func(s *stage) { s.subscription("poison", "both", "1970-04-01T08:00:00Z") },
 			says:   "more than 50 years",
+		},
+		"ParentWithoutNamespace": {
+			reason: "An older release has let such references in.",
+			plant: func(s *stage) {
+				defer apitest.RelaxReferences(s, s.api, "subscriptions", "parent", "subscriptionRef")()
+				apitest.Stored(s, s.api, map[string]any{
+					"kind":     "Subscription",
+					"metadata": map[string]any{"namespace": s.namespace, "name": "poison", "finalizers": []any{v1alpha1.SubscriptionFinalizer}},
+					"spec": map[string]any{
+						"offeringRef": map[string]any{"namespace": s.namespace, "name": "both"},
+						"parent":      map[string]any{"subscriptionRef": map[string]any{"name": "sound"}},
+					},
+				})
+				poison := s.get("poison")
+				s.Cleanup(func() { // It cannot be updated as others are.
+					ctx := context.Background()
+					s.must(s.api.Patch(ctx, poison, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+					s.must(s.api.Delete(ctx, poison))
+				})
+				poison.Status.ActivatedAt = new(metav1.NewTime(at("2026-04-01T08:00:00Z")))
+				s.must(s.api.Status().Update(s.Context(), poison))
+			},
+		},
+		"Refused": {
+			reason: "What the database refuses of one is not the others' fault.",
+			plant: func(s *stage) {
+				s.exec("ALTER TABLE subscriptions ADD CONSTRAINT no_poison CHECK (name <> 'poison')")
+				s.subscription("poison", "both", "2026-04-01T08:00:00Z")
+				for n := range 4 {
+					s.subscription(fmt.Sprint("other-", n), "both", "2026-04-01T08:00:00Z")
+				}
+			},
+			says: "cannot settle 1 of 6 Subscriptions",
 		},
 		"DuplicateMeter": {
 			reason: "Two meters of one name would write one and the same row (OPEN-OFF-2).",

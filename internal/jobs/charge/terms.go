@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -124,6 +126,21 @@ func (r *run) versions(ctx context.Context, billed []*subject, recorded map[stri
 		return nil
 	}
 
+	if err := r.record(ctx, behind, recorded); err != nil {
+		return err
+	}
+	for _, s := range behind {
+		if s.versionID == 0 {
+			s.overtaken = true // It is gone by now.
+		}
+	}
+	return nil
+}
+
+// record adds the rows of Subscriptions in one statement. What the database refuses
+// of one of them would keep everybody from being charged, so their halves are tried
+// then: nobody is left out but whose fault it is.
+func (r *run) record(ctx context.Context, behind map[string]*subject, recorded map[string]record) error {
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 		versions := r.versionsOf(ctx, behind, recorded)
 		return postgres.AddMissingSubscriptions(ctx, tx, r.ClusterID, r.now, versions, func(uid string, id int64) {
@@ -132,12 +149,22 @@ func (r *run) versions(ctx context.Context, billed []*subject, recorded map[stri
 			}
 		})
 	})
-	if err != nil {
+	if !postgres.IsRefusedData(err) {
 		return err
 	}
-	for _, s := range behind {
-		if s.versionID == 0 {
-			s.overtaken = true // It is gone by now.
+	if len(behind) == 1 {
+		for _, s := range behind {
+			s.fail(err)
+		}
+		return nil
+	}
+	for uids := range slices.Chunk(slices.Sorted(maps.Keys(behind)), (len(behind)+1)/2) {
+		half := make(map[string]*subject, len(uids))
+		for _, uid := range uids {
+			half[uid] = behind[uid]
+		}
+		if err := r.record(ctx, half, recorded); err != nil {
+			return err
 		}
 	}
 	return nil
