@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/costjob"
@@ -117,8 +116,8 @@ func TestSetup(t *testing.T) {
 		t.Error("the Subscription is ready and was not activated")
 	}
 
-	apitest.Eventually(t, "rest", atRest(objects))
-	before := reconciles(t)
+	apitest.Eventually(t, "rest", atRest(t, objects))
+	before := apitest.ByController(t, apitest.Reconciles)
 	writes.Take()
 	for name, obj := range objects {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"looked-at":"again"}}}`))
@@ -127,12 +126,13 @@ func TestSetup(t *testing.T) {
 		}
 	}
 	apitest.Eventually(t, "a reconcile of everything", func(ctx context.Context) error {
+		now := apitest.ByController(t, apitest.Reconciles)
 		for name := range objects {
-			if reconciles(t)[name] == before[name] {
+			if now[name] == before[name] {
 				return fmt.Errorf("%s has not reconciled", name)
 			}
 		}
-		return atRest(objects)(ctx)
+		return atRest(t, objects)(ctx)
 	})
 	if got := writes.Take(); len(got) > 0 {
 		t.Errorf("settled objects were written: %v", got)
@@ -154,13 +154,11 @@ func deployment(ns string) *appsv1.Deployment {
 }
 
 // atRest checks that no controller works or has work waiting.
-func atRest(objects map[string]resource.Managed) func(context.Context) error {
+func atRest(t *testing.T, objects map[string]resource.Managed) func(context.Context) error {
+	t.Helper()
 	return func(context.Context) error {
 		for _, metric := range []string{"workqueue_depth", "controller_runtime_active_workers"} {
-			values, err := gather(metric)
-			if err != nil {
-				return err
-			}
+			values := apitest.ByController(t, metric)
 			for name := range objects {
 				if value, ok := values[name]; !ok || value != 0 {
 					return fmt.Errorf("%s of %s is %v, known: %t", metric, name, value, ok)
@@ -169,37 +167,4 @@ func atRest(objects map[string]resource.Managed) func(context.Context) error {
 		}
 		return nil
 	}
-}
-
-func reconciles(t *testing.T) map[string]float64 {
-	t.Helper()
-	values, err := gather("controller_runtime_reconcile_total")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return values
-}
-
-// gather sums a metric of controller-runtime by controller.
-func gather(metric string) (map[string]float64, error) {
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]float64{}
-	for _, f := range families {
-		if f.GetName() != metric {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "controller" {
-					values[l.GetValue()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-				}
-			}
-		}
-	}
-
-	return values, nil
 }

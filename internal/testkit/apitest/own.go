@@ -25,29 +25,16 @@ type Server struct {
 // Own starts a control plane for one test.
 func Own(t testing.TB) *Server {
 	t.Helper()
-	dir, err := assets()
+	env, err := environment()
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
+	// Folders that are given are kept when a part stops.
+	env.ControlPlane = envtest.ControlPlane{
+		APIServer: &envtest.APIServer{CertDir: t.TempDir()},
+		Etcd:      &envtest.Etcd{DataDir: t.TempDir()},
 	}
-	never := false
-	s := &Server{t: t, env: &envtest.Environment{
-		UseExistingCluster:       &never,
-		BinaryAssetsDirectory:    dir,
-		CRDDirectoryPaths:        []string{filepath.Join(root, "package", "crds")},
-		ErrorIfCRDPathMissing:    true,
-		Scheme:                   Scheme(),
-		ControlPlaneStartTimeout: patience,
-		ControlPlaneStopTimeout:  patience,
-		// Folders that are given are kept when a part stops.
-		ControlPlane: envtest.ControlPlane{
-			APIServer: &envtest.APIServer{CertDir: t.TempDir()},
-			Etcd:      &envtest.Etcd{DataDir: t.TempDir()},
-		},
-	}}
+	s := &Server{t: t, env: env}
 	t.Cleanup(func() {
 		if err := s.env.Stop(); err != nil {
 			t.Errorf("cannot stop the test's own API server: %v", err)

@@ -113,6 +113,22 @@ func start(t testing.TB) *envtest.Environment {
 }
 
 func newServer() (*envtest.Environment, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := env.Start(); err != nil {
+		if stopErr := env.Stop(); stopErr != nil {
+			err = fmt.Errorf("%w (and cannot stop it: %w)", err, stopErr)
+		}
+		return nil, err
+	}
+
+	return env, nil
+}
+
+// environment is a control plane that knows the kinds and has not started.
+func environment() (*envtest.Environment, error) {
 	dir, err := assets()
 	if err != nil {
 		return nil, err
@@ -123,7 +139,7 @@ func newServer() (*envtest.Environment, error) {
 	}
 
 	never := false
-	env := &envtest.Environment{
+	return &envtest.Environment{
 		UseExistingCluster:       &never, // Tests elect price books; that is nothing for somebody's cluster.
 		BinaryAssetsDirectory:    dir,
 		CRDDirectoryPaths:        []string{filepath.Join(root, "package", "crds")},
@@ -131,15 +147,7 @@ func newServer() (*envtest.Environment, error) {
 		Scheme:                   Scheme(),
 		ControlPlaneStartTimeout: patience,
 		ControlPlaneStopTimeout:  patience,
-	}
-	if _, err := env.Start(); err != nil {
-		if stopErr := env.Stop(); stopErr != nil {
-			err = fmt.Errorf("%w (and cannot stop it: %w)", err, stopErr)
-		}
-		return nil, err
-	}
-
-	return env, nil
+	}, nil
 }
 
 func stop() error {

@@ -229,9 +229,9 @@ func TestFeeOnly(t *testing.T) {
 
 	// Several resyncs later.
 	before := r.count.Count()
-	passes := reconciles(t)
+	passes := apitest.ByController(t, apitest.Reconciles)[offering.Name]
 	apitest.Eventually(t, "five more reconciles", func(context.Context) error {
-		if n := reconciles(t) - passes; n < 5 {
+		if n := apitest.ByController(t, apitest.Reconciles)[offering.Name] - passes; n < 5 {
 			return fmt.Errorf("%v so far", n)
 		}
 		return nil

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/provider-finops/provider-finops/apis/finops/v1alpha1"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
@@ -124,24 +123,7 @@ func (r *rig) resyncs(n float64) {
 // reconciles is how often the controller has looked at anything so far.
 func reconciles(t *testing.T) float64 {
 	t.Helper()
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var n float64
-	for _, f := range families {
-		if f.GetName() != "controller_runtime_reconcile_total" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "controller" && l.GetValue() == subscription.Name {
-					n += m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return n
+	return apitest.ByController(t, apitest.Reconciles)[subscription.Name]
 }
 
 // A row is a version of a Subscription in the mirror.
