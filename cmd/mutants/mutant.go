@@ -46,6 +46,7 @@ func sound(ctx context.Context, all []mutant) error {
 	for _, m := range all {
 		packages["./"+m.test] = true
 	}
+	fmt.Fprintf(os.Stderr, "the tests of %d packages have to pass without any of the %d mutants first\n", len(packages), len(all))
 	args := append([]string{"test"}, slices.Sorted(maps.Keys(packages))...)
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // Packages of our own.
 		return fmt.Errorf("the tests fail without any mutant: %w\n%s", err, out)
