@@ -41,25 +41,32 @@ var attachCommand = command{
   eval "$(_output/harness attach)"
 
 sets KUBECONFIG and the rest, and puts kubectl and psql on the PATH. NAME, such as
-dev or the beginning of a folder's name in _output, chooses among several.`,
+dev or the beginning of a folder's name in _output, chooses among several. If there
+is no such cluster, the shell is handed a failure: put "set -e" before it, or "&&"
+behind it, where what comes next must not reach another one.`,
 	define: func(*flag.FlagSet) func(context.Context, []string) error {
 		return func(_ context.Context, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("attach takes one name, got %q", args)
-			}
-			root, err := toolbox.ProjectRoot(".")
+			text, err := attach(args)
 			if err != nil {
-				return err
+				text = "false\n" // The shell that reads it would go on elsewhere, in its own cluster perhaps.
 			}
-			name := ""
-			if len(args) == 1 {
-				name = args[0]
-			}
-			text, err := stay.Attach(root, name)
-			if err == nil {
-				fmt.Print(text)
-			}
+			fmt.Print(text)
 			return err
 		}
 	},
+}
+
+func attach(args []string) (string, error) {
+	if len(args) > 1 {
+		return "", fmt.Errorf("attach takes one name, got %q", args)
+	}
+	root, err := toolbox.ProjectRoot(".")
+	if err != nil {
+		return "", err
+	}
+	name := ""
+	if len(args) == 1 {
+		name = args[0]
+	}
+	return stay.Attach(root, name)
 }

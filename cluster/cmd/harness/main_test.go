@@ -82,6 +82,7 @@ func TestCommandLine(t *testing.T) {
 		"NextHour":       {reason: "So does an hour that is to pass.", args: []string{"next-hour"}, code: 1, stderr: "make demo KEEP=1"},
 		"BadMove":        {reason: "Time moves to an instant or by a duration.", args: []string{"time", "soon"}, code: 1, stderr: "want an instant such as 2031-03-03T09:00:00Z or a duration such as +90m"},
 		"UnknownStory":   {reason: "Who names none of the stories is told which there are.", args: []string{"e2e", "--suite", "bogus"}, code: 1, stderr: "\n  finops/first-bill\n"},
+		"AttachNowhere":  {reason: "A shell that evaluates nothing would succeed, and go on elsewhere.", args: []string{"attach", "no-such-cluster"}, code: 1, stdout: "false\n"},
 		"BadHour":        {reason: "A run needs a name and an hour.", args: []string{"costjob", "charges-hourly"}, code: 1, stderr: "costjob needs a name"},
 	}
 	for name, tc := range cases {
