@@ -129,6 +129,9 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer pool.Close()
+			if err := postgres.ClaimCluster(t.Context(), pool, postgres.Owner{ClusterID: cluster, Identity: "first"}); err != nil {
+				t.Fatal(err) // Nobody can be audited of whom nothing is known.
+			}
 			invariants.Check(t, invariants.World{DB: pool, Cluster: cluster, Aggregation: collection.DefaultAggregation})
 		})
 	}
