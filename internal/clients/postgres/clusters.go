@@ -59,8 +59,8 @@ func FormerIDs(ctx context.Context, db DB, o Owner) ([]string, error) {
 	return clusterIDs(ctx, db, "SELECT cluster_id FROM cluster_ids WHERE identity = $1 AND cluster_id <> $2 ORDER BY cluster_id", o.Identity, o.ClusterID)
 }
 
-// KnownCluster fails for an id under which nothing is: no cluster, Subscription or
-// charge.
+// KnownCluster fails for an id under which nothing is: no cluster, Subscription,
+// charge or hour that was collected.
 func KnownCluster(ctx context.Context, db DB, clusterID string) error {
 	found, err := clusterIDs(ctx, db, knownClusterSQL, clusterID)
 	if err != nil || len(found) > 0 {
