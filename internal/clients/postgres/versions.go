@@ -19,13 +19,15 @@ var (
 )
 
 // A RecordedSubscription is the newest mirror row of a Subscription: the Offering
-// it was recorded to be bound to, if any, and what it was charged by then.
+// it was recorded to be bound to, if any, what it was charged by then, and whether
+// it has been let go.
 type RecordedSubscription struct {
 	UID           string
 	ID            int64
 	OfferingUID   string
 	ActivatedAt   *time.Time
 	DeactivatedAt *time.Time
+	Gone          bool            // It was settled and let go.
 	UsageSources  json.RawMessage // A list, as it stands in the spec.
 }
 
@@ -39,7 +41,7 @@ func NewestSubscriptions(ctx context.Context, db DB, clusterID string, uids []st
 	}
 	var newest RecordedSubscription
 	_, err = pgx.ForEachRow(rows, []any{
-		&newest.UID, &newest.ID, &newest.OfferingUID, &newest.ActivatedAt, &newest.DeactivatedAt, &newest.UsageSources,
+		&newest.UID, &newest.ID, &newest.OfferingUID, &newest.ActivatedAt, &newest.DeactivatedAt, &newest.Gone, &newest.UsageSources,
 	}, func() error {
 		each(newest)
 		newest = RecordedSubscription{} // Who keeps one keeps its sources, too.

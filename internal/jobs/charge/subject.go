@@ -29,6 +29,7 @@ type subject struct {
 	told            tick.Life // What the object says.
 	sources         selection
 	deleting        bool
+	leaving         bool // It was deleted, and no run holds it any more.
 	published       published
 
 	bill              *charge.Bill // Nil until the terms are known.
@@ -65,6 +66,7 @@ func newSubject(s *v1alpha1.Subscription) *subject {
 		told:            lifeOf(s),
 		sources:         selectionOf(s.Spec.UsageSources),
 		deleting:        s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),
+		leaving:         s.DeletionTimestamp != nil && !slices.Contains(s.Finalizers, v1alpha1.SubscriptionFinalizer),
 		published:       publishedOn(s),
 	}
 	return sub

@@ -48,6 +48,9 @@ func (r *run) resolve(ctx context.Context, w world) error {
 	if err != nil {
 		return err
 	}
+	// Who was let go, and is kept by somebody else's finalizer, is settled. Rows of
+	// hours that go on would be left open when it goes at last.
+	billed = slices.DeleteFunc(billed, func(s *subject) bool { return s.leaving && recorded[s.uid].gone })
 	catalogue, err := r.catalogue(ctx, w, billed, recorded)
 	if err != nil {
 		return err
@@ -69,6 +72,7 @@ type record struct {
 	offeringUID string // Empty if it was recorded before its Offering was known.
 	active      bool   // It was recorded after it had been activated.
 	current     bool   // It says what the Subscription is charged by.
+	gone        bool   // It was settled and let go.
 
 	// differs is what it tells of a life, and the object does not: that was restored
 	// from an earlier copy.
@@ -89,7 +93,8 @@ func (r *run) records(ctx context.Context, subjects []*subject) (map[string]reco
 				r.log.Info("a Subscription tells another life than is recorded, which stands", "subscription", s.key)
 			}
 			recorded[s.uid] = record{
-				versionID: newest.ID, offeringUID: newest.OfferingUID, active: newest.ActivatedAt != nil, current: s.isRecorded(newest), differs: s.knownOtherwise(newest),
+				versionID: newest.ID, offeringUID: newest.OfferingUID, active: newest.ActivatedAt != nil, current: s.isRecorded(newest),
+				gone: newest.Gone, differs: s.knownOtherwise(newest),
 			}
 		}
 	})

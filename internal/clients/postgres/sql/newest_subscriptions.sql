@@ -1,5 +1,5 @@
 SELECT DISTINCT ON (uid) uid::text AS uid, id, coalesce(offering_uid::text, '') AS offering_uid, activated_at, deactivated_at,
-       coalesce(spec -> 'usageSources', '[]') AS usage_sources
+       deleted_at IS NOT NULL AS gone, coalesce(spec -> 'usageSources', '[]') AS usage_sources
   FROM subscriptions
  WHERE cluster_id = @cluster_id
    AND uid = ANY (@uids::text[]::uuid[])
