@@ -22,7 +22,7 @@ import (
 // heals it.
 func TestFaults(t *testing.T) {
 	whole := document(at(9), usual(at(9))...)
-	const memory = 64 << 20
+	const memory = 256 << 20 // The heap grows by arenas of 64 MiB.
 
 	cases := map[string]struct {
 		reason string
@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 			reason: "A text that does not end is not held in memory.",
 			answer: func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = fmt.Fprint(w, `{"code":200,"data":[{"`)
-				for range 64 {
+				for range 1 << 10 {
 					if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
 						return
 					}
