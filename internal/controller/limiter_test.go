@@ -22,7 +22,6 @@ import (
 	"github.com/provider-finops/provider-finops/internal/controller/finops/pricebook"
 	"github.com/provider-finops/provider-finops/internal/controller/finops/subscription"
 	"github.com/provider-finops/provider-finops/internal/controller/frame"
-	"github.com/provider-finops/provider-finops/internal/controller/opencost"
 	"github.com/provider-finops/provider-finops/internal/testkit/apitest"
 )
 
@@ -59,10 +58,7 @@ func TestLimiter(t *testing.T) {
 	mgr, _ := apitest.Manager(t)
 	limiter := &closedLimiter{asked: map[string]bool{}}
 	o := frame.Options{Logger: logging.NewNopLogger(), Clock: clock.RealClock{}, Poll: time.Hour, MaxConcurrentReconciles: 4, Limiter: limiter}
-	err := Setup(mgr, o, Settings{
-		OpenCost: opencost.Installation{Namespace: ns, Deployment: "opencost"},
-		CostJob:  costjob.Settings{Image: "provider-finops:v1", PostgresDSN: "postgres://db", OpenCostURL: "http://opencost:9003", ClusterID: "default"},
-	})
+	err := Setup(mgr, o, installed(ns))
 	if err != nil {
 		t.Fatal(err)
 	}

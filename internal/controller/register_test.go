@@ -38,10 +38,7 @@ func TestSetup(t *testing.T) {
 	ns := apitest.Namespace(t, c)
 	mgr, writes := apitest.Manager(t)
 	o := frame.Options{Logger: logging.NewNopLogger(), Clock: clock.RealClock{}, Poll: time.Hour, MaxConcurrentReconciles: 4, Limiter: ratelimiter.NewGlobal(1000)}
-	err := Setup(mgr, o, Settings{
-		OpenCost: opencost.Installation{Namespace: ns, Deployment: "opencost"},
-		CostJob:  costjob.Settings{Image: "provider-finops:v1", PostgresDSN: "postgres://db", OpenCostURL: "http://opencost:9003", ClusterID: "default"},
-	})
+	err := Setup(mgr, o, installed(ns))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +148,14 @@ func deployment(ns string) *appsv1.Deployment {
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "opencost", Image: "opencost"}}},
 			},
 		},
+	}
+}
+
+// installed are the settings of an installation with OpenCost in a namespace.
+func installed(ns string) Settings {
+	return Settings{
+		OpenCost: opencost.Installation{Namespace: ns, Deployment: "opencost"},
+		CostJob:  costjob.Settings{Image: "provider-finops:v1", PostgresDSN: "postgres://db", OpenCostURL: "http://opencost:9003", ClusterID: "default"},
 	}
 }
 
