@@ -128,7 +128,7 @@ func goOn(in Input, now time.Time) Decision {
 
 	end, unknown := Endings.Any(in)
 	if !end.Passes() {
-		d.Kind, d.Reason, d.Message, d.DeactivatedAt = Ended, end.Reason, end.Message, in.endAt(now)
+		d.Kind, d.Reason, d.Message, d.DeactivatedAt = Ended, end.Reason, end.Message, in.Self.endAt(now)
 		return d
 	}
 	d.Retry = unknown
@@ -170,7 +170,7 @@ func windDown(in Input, now time.Time) Decision {
 		d.Waiting += NoCollector
 	}
 	if in.Self.DeactivatedAt == nil {
-		d.DeactivatedAt = in.endAt(now)
+		d.DeactivatedAt = in.Self.endAt(now)
 	}
 	return d
 }
@@ -215,8 +215,8 @@ const farthestBehind = 24 * time.Hour
 // endAt is when a Subscription ends that ends now. A clock that was set back, or
 // is behind that of the charge runs, ends nothing before it began, nor before an
 // hour that has been charged for good.
-func (in Input) endAt(now time.Time) *time.Time {
-	s, end := in.Self, now
+func (s Subscription) endAt(now time.Time) *time.Time {
+	end := now
 	if s.ChargedTo != nil && s.ChargedTo.After(end) && s.ChargedTo.Sub(now) <= farthestBehind {
 		end = s.ChargedTo.UTC()
 	}
